@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-lowest check dist bench format env clean
+.PHONY: help demo test test-all test-lowest fuzz check dist bench format env clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -40,6 +40,9 @@ build/lowest.txt: pyproject.toml # replace each "name>=version" by "name==versio
 	@mkdir -p build
 	@grep -oE '"[a-z][a-z0-9-]*(\[[a-z,]*\])?>=[0-9.]+"' $< | sed 's/"//g; s/\[.*\]//; s/>=/==/' | \
 	  sort -u > $@
+
+fuzz: $(VENV)/.test ## run the tests with random input, ten times as many examples as test-all
+	DIMETRIC_FUZZ_FACTOR=10 $(PYTEST) tests/fuzz
 
 check: $(VENV)/.dev .coverage ## check lint, format, types, imports, doctests, and the coverage of test-all
 	$(PY) -m ruff check .

@@ -186,7 +186,7 @@ def test_random_state_makes_data_reproducible(make):
     ("n_samples", "options", "message"),
     [
         (0, {}, r"n_samples=0 is not an integer >= 1"),
-        (2.5, {}, r"n_samples=2\.5 is not an integer >= 1"),
+        (2.5, {}, r"n_samples=2\.5 must be an int"),
         (10, {"noise": -0.1}, r"noise=-0\.1 is not a finite number >= 0"),
         (10, {"noise": np.nan}, r"noise=nan is not a finite number >= 0"),
     ],

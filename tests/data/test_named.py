@@ -215,7 +215,7 @@ def test_unknown_names(directory):
         load_data_set("smallset", directory)
     with pytest.raises(ValueError, match="Choose from breast_cancer, diabetes, digits, iris"):
         load_data_set("zzzzz")
-    with pytest.raises(ValueError, match="name=3 must be a non-empty string"):
+    with pytest.raises(ValueError, match="name=3 must be a str"):
         load_data_set(3)
 
 

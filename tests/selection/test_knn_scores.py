@@ -37,7 +37,7 @@ def test_names_of_learners_and_invalid_input():
     with pytest.raises(ValueError, match="X_test and y_test must be given together"):
         knn_scores([None], X, y, X)
     for wrong in ([], 2.5, [1, "2"]):
-        with pytest.raises(ValueError, match="or several"):
+        with pytest.raises(ValueError, match=r"or several|must be an int or an Iterable"):
             knn_scores([None], X, y, n_neighbors=wrong)
     for one in (None, LDA()):
         with pytest.raises(TypeError, match=r"is a single learner\. Pass a list"):

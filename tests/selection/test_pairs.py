@@ -109,7 +109,7 @@ def test_invalid_folds_or_grid_raises():
     for cv in (KFold(3), 2.5):
         with pytest.raises(TypeError, match=r"cv=.* must be a number of folds, or an iterable"):
             cross_validate_pairs(LDML(), X, PAIRS, cv=cv)
-    with pytest.raises(TypeError, match="pairs must be Pairs or Triplets, got list"):
+    with pytest.raises(TypeError, match=r"pairs=\[.* must be a Pairs or a Triplets, not a list"):
         tune_pairs(LDML(), X, [[0, 1], [2, 3]], {"reg": [1.0]})
     with pytest.raises(ValueError, match="param_grid is empty"):
         tune_pairs(LDML(), X, PAIRS, [], cv=2)

@@ -329,7 +329,7 @@ def test_failed_candidate_is_not_best():
         (NCA(), {"reg": [0]}, {"criterion": "n_itr"}, "not a key of the metadata. Did you mean n"),
         (NCA(), {"reg": [0]}, {"criterion": "zzz"}, "not a key of the metadata. Choose from n_c"),
         (NCA(), {"reg": [0]}, {"criterion": "reason"}, "criterion='reason' is not a number"),
-        (NCA(), {"reg": [0]}, {"criterion": 2.5}, "criterion=2.5 must be a number of neighbours"),
+        (NCA(), {"reg": [0]}, {"criterion": 2.5}, "criterion=2.5 must be an int, a str or None"),
         (
             NCA(),
             {"reg": [0]},

@@ -191,7 +191,7 @@ def test_bad_input(test, a, b, options, sentence):
             {"n_repeats": 4},
             "=4 must divide .* of at least 2 folds",
         ),
-        (bayes.correlated_t_test, {"n_repeats": 1.0}, "n_repeats=1.0 must divide"),
+        (bayes.correlated_t_test, {"n_repeats": 1.0}, "n_repeats=1.0 must be an int"),
     ],
 )
 def test_bad_options(test, options, sentence):

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
 
+from dimetric._arguments import check_types
 from dimetric.advice._choose import choose
 from dimetric.advice._comparison import Comparison
 from dimetric.advice._race import Callback
@@ -18,6 +19,7 @@ from dimetric.benchmark._inputs import models_of
 __all__ = ["compare", "compare_samples"]
 
 
+@check_types
 def compare(
     X: Any,
     y: Any = None,

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.preprocessing import MinMaxScaler
 
+from dimetric._arguments import check_types
 from dimetric.advice._seeds import seed_from
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._stratified import stratified_rows
@@ -24,6 +25,7 @@ MIN_MEMBERS = 4
 MIN_TRAINING_MEMBERS = 2
 
 
+@check_types
 def insight(
     learner: Any,
     X: Any,

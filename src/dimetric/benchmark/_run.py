@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 from sklearn.base import is_classifier
 
+from dimetric._arguments import check_types
 from dimetric.benchmark._cells import Fit, SplitDataSet
 from dimetric.benchmark._inputs import check_options, data_sets_of, models_of, split_data_sets
 from dimetric.benchmark._result import BenchmarkResult
@@ -19,6 +20,7 @@ from dimetric.selection._knn_scores import checked_neighbors
 __all__ = ["run"]
 
 
+@check_types
 def run(
     learners: Mapping[str, Any] | Iterable[Any],
     data_sets: Mapping[str, Any] | Iterable[Any],

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric.benchmark._result import BenchmarkResult
 from dimetric.benchmark._store import Cell
 
@@ -37,6 +38,7 @@ class LearnerScores(NamedTuple):
     time: float
 
 
+@check_types
 def summary(
     result: BenchmarkResult,
     *,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
 
@@ -43,6 +44,7 @@ class DecisionRegions:
     section: np.ndarray
 
 
+@check_types
 def decision_regions(
     classifier: Any,
     X: Array,
@@ -86,6 +88,8 @@ def decision_regions(
     (array([-0.24,  0.92,  2.08,  3.24]), array(['a', 'a', 'b', 'b'], dtype='<U1'),
      array([1.5, 1. ]))
     """
+    if not hasattr(classifier, "predict"):
+        raise TypeError(f"{type(classifier).__name__} has no method predict.")
     check_is_fitted(classifier)
     samples = to_host(checked_array(X, "X")).astype(np.float64)
     varying = _varying_features(features, feature_names_of(X, samples.shape[1]))

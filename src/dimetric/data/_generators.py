@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dimetric._arguments import check_types
+
 __all__ = ["Toy", "make_parallel_bands", "make_rings", "make_s_curve", "make_swiss_roll"]
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -38,6 +40,7 @@ class Toy(NamedTuple):
     coordinates: Floats
 
 
+@check_types
 def make_s_curve(n_samples: int = 100, *, noise: float = 0.0, random_state: Seed = None) -> Toy:
     r"""Sample an S-shaped sheet of height 2: two three-quarter circles of radius 1.
 
@@ -74,6 +77,7 @@ def make_s_curve(n_samples: int = 100, *, noise: float = 0.0, random_state: Seed
     return Toy(_add_noise(X, noise, rng), t, np.column_stack([t, h]))
 
 
+@check_types
 def make_swiss_roll(
     n_samples: int = 100,
     *,
@@ -135,6 +139,7 @@ def make_swiss_roll(
     return Toy(_add_noise(X, noise, rng), t, np.column_stack([s, h]))
 
 
+@check_types
 def make_parallel_bands(
     n_samples: int = 100,
     *,
@@ -197,6 +202,7 @@ def make_parallel_bands(
     return Toy(np.hstack([_add_noise(bands, noise, rng), irrelevant]), y, coordinates)
 
 
+@check_types
 def make_rings(
     n_samples: int = 100, *, n_classes: int = 3, noise: float = 0.05, random_state: Seed = None
 ) -> Toy:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric.data._columns import MAX_QUOTED_CHARACTERS
 from dimetric.data._dataset import DataSet
 from dimetric.data._missing import KEEL_MISSING_MARKERS
@@ -32,6 +33,7 @@ class _Header:
     outputs: list[str] | None = None
 
 
+@check_types
 def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = None) -> DataSet:
     r"""Read a KEEL ``.dat`` file [1]_.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric._names import suggest
 from dimetric.data._dataset import DataSet
 from dimetric.data._files import TableFile, table_name
@@ -34,6 +35,7 @@ TABLE_EXTENSIONS = (".csv", ".csv.gz", ".parquet")
 SKIPPED_DIRECTORIES = ("paper_tables",)  # these hold tables that are not data sets
 
 
+@check_types
 def load_data_set(
     name: str,
     folder: str | Path | None = None,
@@ -88,6 +90,7 @@ def load_data_set(
     raise ValueError(f"There is no local data set {name!r}{openml_failure}. {hint}")
 
 
+@check_types
 def data_set_names(folder: str | Path | None = None) -> list[str]:
     """Return the sorted names of all data sets that are available without a download.
 

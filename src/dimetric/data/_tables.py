@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric._names import suggest
 from dimetric.data._columns import columns_of
 from dimetric.data._dataset import DataSet
@@ -22,6 +23,7 @@ TARGET_NAMES = ("class", "target", "label", "y")  # names of a likely target col
 ROW_ID_NAMES = ("", "id", "index", "no", "row", "rownames", "#")  # names of a likely row id
 
 
+@check_types
 def read_table(
     source: Any,
     target: str | int | None = None,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric._names import look_up
 from dimetric.benchmark._result import BenchmarkResult
 from dimetric.benchmark._run import run
@@ -85,6 +86,7 @@ class Reproduction:
         return posteriors
 
 
+@check_types
 def reproduce(
     experiment: int,
     *,

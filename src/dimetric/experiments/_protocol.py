@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
+from dimetric._arguments import check_types
 from dimetric.data import DataSet, load_data_set
 
 __all__ = ["DATA_SETS", "FOLD_COLUMN", "SMALL_DATA_SETS", "load_published_data_set"]
@@ -92,6 +93,7 @@ USED_FRACTIONS = dict.fromkeys(
 ) | dict.fromkeys(("letter", "magic", "spambase"), 0.1)
 
 
+@check_types
 def load_published_data_set(name: str, folder: str | Path | None = None) -> DataSet:
     """Return a data set as it was used in the published experiments.
 

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arguments import check_types
 from dimetric._files import atomic_write
 from dimetric.export._map_chain import MapChain, map_chain, require_one_metric, steps_of
 from dimetric.learners._inner_learner import last_step
@@ -18,6 +19,7 @@ INDEX_KINDS = ("flat", "hnsw")
 HNSW_LINKS_PER_POINT = 32  # the default of faiss
 
 
+@check_types
 def to_faiss(
     model: BaseEstimator,
     X: Any = None,
@@ -97,6 +99,7 @@ def write_faiss(index: Any, path: str | os.PathLike[str]) -> None:
         _import_library("faiss", "faiss").write_index(index, str(temporary))
 
 
+@check_types
 def to_usearch(
     model: BaseEstimator,
     X: Any = None,

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arguments import check_types
 from dimetric._files import atomic_write
 from dimetric._versions import installed_versions
 from dimetric.export._container import (
@@ -35,7 +36,8 @@ MAX_READ_ATTEMPTS = 20  # for a file that another program replaces while it is r
 PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
 
 
-def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = None) -> None:
+@check_types
+def save(model: Any, path: str | os.PathLike[str], *, about: Any = None) -> None:
     """Save a fitted estimator to a file. If saving fails, an existing file stays unchanged.
 
     Parameters
@@ -96,6 +98,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = Non
         from_numpy.save_file(encoder.tensors, temporary, metadata={METADATA_KEY: text})
 
 
+@check_types
 def load(path: str | os.PathLike[str]) -> Any:
     """Load a fitted estimator from a file written by :func:`save`.
 
@@ -136,6 +139,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return model
 
 
+@check_types
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Describe a model file. Only its header is read.
 

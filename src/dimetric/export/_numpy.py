@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 import dimetric
+from dimetric._arguments import check_types
 from dimetric._files import atomic_write
 from dimetric.export._map_chain import KernelMap, Linear, MapChain, Vote, map_chain
 
@@ -98,6 +99,7 @@ KERNEL_CODE = {
 }
 
 
+@check_types
 def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -> str:
     """Export a model as the source code of a Python module that needs only NumPy.
 

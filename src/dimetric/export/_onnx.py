@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from dimetric._arguments import check_types
 from dimetric._files import atomic_write
 from dimetric.export._map_chain import KernelMap, Linear, Vote, map_chain
 
@@ -19,6 +20,7 @@ SMALLEST_ROUNDING_UNIT = 1e-300  # avoids a division by 0 for samples at the cen
 EXTRA_CANDIDATES = 10  # beyond the k nearest. Exact distances decide among all candidates.
 
 
+@check_types
 def to_onnx(
     model: BaseEstimator, path: str | os.PathLike[str] | None = None, *, dtype: str = "float32"
 ) -> Any:

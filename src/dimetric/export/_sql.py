@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 import dimetric
+from dimetric._arguments import check_types
 from dimetric._files import atomic_write
 from dimetric.data._encoder import TableEncoder
 from dimetric.export._map_chain import Linear, map_chain
@@ -95,6 +96,7 @@ LIMIT $2
 }
 
 
+@check_types
 def to_sql(
     model: BaseEstimator,
     path: str | os.PathLike[str] | None = None,

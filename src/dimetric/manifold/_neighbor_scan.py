@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csgraph
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import check_dissimilarities, checked_array, rescale_for_squares
 from dimetric.neighbors.graph import directed, undirected
@@ -63,6 +64,7 @@ class NeighborScan:
         return ~self.open_circuit & (np.cumsum(self.short_circuit) == 0)
 
 
+@check_types
 def scan_neighbors(
     X: Array,
     n_neighbors: Iterable[int] = range(3, 31),

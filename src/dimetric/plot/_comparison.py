@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric.benchmark import BenchmarkResult, LearnerScores, summary
 from dimetric.plot._display import Display
 from dimetric.plot._labels import jittered_rows
@@ -50,6 +51,7 @@ class ComparisonDisplay(Display):
     ['0.989 ± 0.015', '0.966 ± 0.024']
     """
 
+    @check_types
     def __init__(
         self,
         scores: list[LearnerScores],
@@ -64,6 +66,7 @@ class ComparisonDisplay(Display):
         self.score_name = score_name
 
     @classmethod
+    @check_types
     def from_benchmark(
         cls,
         result: BenchmarkResult,

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
 from dimetric.plot._display import StyledDisplay
@@ -81,6 +82,7 @@ class EmbeddingDisplay(StyledDisplay):
     [50, 50, 50]
     """
 
+    @check_types
     def __init__(
         self,
         embedding: Array,
@@ -101,6 +103,7 @@ class EmbeddingDisplay(StyledDisplay):
         self.axis_name = axis_name
 
     @classmethod
+    @check_types
     def from_embedding(
         cls,
         embedding: Array,
@@ -128,6 +131,7 @@ class EmbeddingDisplay(StyledDisplay):
         return cls(embedding, y, **options).plot(ax=ax, **(artist_kwargs or {}))
 
     @classmethod
+    @check_types
     def from_estimator(
         cls,
         estimator: Any,

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arguments import check_types
 from dimetric.learners._inner_learner import learner_in
 from dimetric.plot._display import CurvesDisplay
 
@@ -42,11 +43,13 @@ class HistoryDisplay(CurvesDisplay):
     True
     """
 
+    @check_types
     def __init__(self, histories: Mapping[str, Any], *, title: str = "") -> None:
         self.histories = histories
         self.title = title
 
     @classmethod
+    @check_types
     def from_estimator(cls, estimator: Any, *, title: str = "", ax: Any = None) -> Self:
         """Plot the objective of one fitted learner.
 
@@ -67,6 +70,7 @@ class HistoryDisplay(CurvesDisplay):
         return cls({name: history}, title=title or default_title).plot(ax=ax)
 
     @classmethod
+    @check_types
     def from_estimators(
         cls, estimators: Mapping[str, Any], *, title: str = "", ax: Any = None
     ) -> Self:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
 from dimetric.learners._inner_learner import last_step, learner_in
@@ -58,6 +59,7 @@ class MetricDisplay(StyledDisplay):
     (4, 4)
     """
 
+    @check_types
     def __init__(
         self, metric: Array, *, feature_names: Sequence[str] | None = None, title: str = ""
     ) -> None:
@@ -66,6 +68,7 @@ class MetricDisplay(StyledDisplay):
         self.title = title
 
     @classmethod
+    @check_types
     def from_estimator(
         cls,
         estimator: Any,

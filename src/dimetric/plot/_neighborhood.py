@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array
 from dimetric.plot._display import Display
 from dimetric.plot._labels import checked_labels, legend_beside, short_names, sorted_classes
@@ -55,6 +56,7 @@ class NeighborhoodDisplay(Display):
     (8, 8)
     """
 
+    @check_types
     def __init__(
         self,
         neighborhood: Neighborhood,
@@ -67,6 +69,7 @@ class NeighborhoodDisplay(Display):
         self.titles = titles
 
     @classmethod
+    @check_types
     def from_estimator(
         cls,
         estimator: Any,

@@ -5,7 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
+from dimetric._arrays.validation import checked_array
 from dimetric.plot._display import CurvesDisplay
 from dimetric.plot._palette import DARK_GREY
 from dimetric.quality import EmbeddingQuality, embedding_quality
@@ -48,11 +50,13 @@ class QualityDisplay(CurvesDisplay):
     ['PCA, 0.69', 'first two, 0.49']
     """
 
+    @check_types
     def __init__(self, qualities: Mapping[str, EmbeddingQuality], *, title: str = "") -> None:
         self.qualities = qualities
         self.title = title
 
     @classmethod
+    @check_types
     def from_embeddings(
         cls,
         X: Array,
@@ -77,7 +81,7 @@ class QualityDisplay(CurvesDisplay):
         **options
             Parameters of :func:`~dimetric.quality.embedding_quality`, such as ``sample_size``.
         """
-        n = np.shape(X)[0]
+        n = checked_array(X, "X", accept_sparse=True).shape[0]
         # The scores require n_neighbors < n_samples / 2.
         options = {"n_neighbors": max(1, min(DEFAULT_N_NEIGHBORS, (n - 1) // 2))} | options
         qualities = {name: embedding_quality(X, Z, **options) for name, Z in embeddings.items()}

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
 from dimetric.classify._decision_regions import (
@@ -84,12 +85,14 @@ class RegionsDisplay(Display):
     ['3-NN', '3-NN + NCA']
     """
 
+    @check_types
     def __init__(self, panels: list[Panel], y: Any, *, n_columns: int = 3) -> None:
         self.panels = panels
         self.y = y
         self.n_columns = n_columns
 
     @classmethod
+    @check_types
     def from_estimator(cls, estimator: Any, X: Array, y: Any, **options: Any) -> Self:
         """Plot the decision regions of one classifier.
 
@@ -103,6 +106,7 @@ class RegionsDisplay(Display):
         return cls.from_estimators({"": estimator}, X, y, **options)
 
     @classmethod
+    @check_types
     def from_estimators(
         cls,
         estimators: Mapping[str, Any] | Iterable[Any],
@@ -144,6 +148,7 @@ class RegionsDisplay(Display):
         return cls(_panels(models, X, **grid), y, n_columns=n_columns).plot(ax=ax)
 
     @classmethod
+    @check_types
     def from_learner(
         cls,
         learner: Any,
@@ -192,6 +197,8 @@ class RegionsDisplay(Display):
         return cls(panels, y, n_columns=n_columns).plot(ax=ax)
 
     def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
+        if not len(self.panels):
+            raise ValueError("panels is empty. Pass at least one classifier.")
         labels = checked_labels(self.y, len(self.panels[0].samples))
         predicted = [each.regions.classes for each in self.panels]
         classes, _ = sorted_classes(np.unique(np.concatenate([labels, *predicted])))

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array
 from dimetric.plot._display import CurvesDisplay
 from dimetric.quality import residual_variances
@@ -42,11 +43,13 @@ class ResidualVarianceDisplay(CurvesDisplay):
     [[0.0, 0.0, 0.0], [0.6, 0.3, 0.0]]
     """
 
+    @check_types
     def __init__(self, variances: Mapping[str, Mapping[int, float]], *, title: str = "") -> None:
         self.variances = variances
         self.title = title
 
     @classmethod
+    @check_types
     def from_estimator(cls, estimator: Any, X: Array, **options: Any) -> Self:
         """Fit one embedding with several numbers of components and plot its curve.
 
@@ -62,6 +65,7 @@ class ResidualVarianceDisplay(CurvesDisplay):
         return cls.from_estimators([estimator], X, **options)
 
     @classmethod
+    @check_types
     def from_estimators(
         cls,
         estimators: Mapping[str, Any] | Iterable[Any],

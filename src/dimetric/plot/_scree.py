@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric.plot._display import StyledDisplay
 from dimetric.plot._labels import LEGEND_BESIDE
 from dimetric.plot._palette import COLORS, DARK_GREY
@@ -51,12 +52,14 @@ class ScreeDisplay(StyledDisplay):
     2
     """
 
+    @check_types
     def __init__(self, ratios: Any, *, threshold: float | None = None, title: str = "") -> None:
         self.ratios = ratios
         self.threshold = threshold
         self.title = title
 
     @classmethod
+    @check_types
     def from_estimator(
         cls,
         estimator: Any,

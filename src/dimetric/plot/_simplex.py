@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric.plot._display import StyledDisplay
 from dimetric.plot._matplotlib import plain_text
 from dimetric.stats import Posterior, sign_test, signed_rank_test
@@ -50,11 +51,13 @@ class SimplexDisplay(StyledDisplay):
     ['PCA\n0.00', 'no difference\n0.19', 'NCA\n0.81']
     """
 
+    @check_types
     def __init__(self, posterior: Posterior, *, names: tuple[str, str] = ("a", "b")) -> None:
         self.posterior = posterior
         self.names = names
 
     @classmethod
+    @check_types
     def from_scores(
         cls,
         a: Any,

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric.linalg.correlation import correlation, residual_variance
 from dimetric.neighbors.metric_search import Metric
@@ -98,6 +99,7 @@ _SCORE_NAMES = (
 )
 
 
+@check_types
 def embedding_quality(
     X: Array,
     Z: Array,
@@ -214,6 +216,7 @@ def embedding_quality(
     )
 
 
+@check_types
 def trustworthiness(
     X: Array, Z: Array, *, n_neighbors: int = 5, metric: Metric = "euclidean"
 ) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
 from dimetric.learners._inner_learner import last_step
@@ -62,6 +63,7 @@ class Neighborhood:
         return self.before[~np.isin(self.before, self.after)]
 
 
+@check_types
 def neighborhood(
     X: Array, Z: Array, row: int, *, n_neighbors: int = 10, n_others: int = 60
 ) -> Neighborhood:
@@ -121,6 +123,7 @@ def neighborhood(
     return Neighborhood(row, orders[0][:k], orders[1][:k], *distances, shown, *positions)
 
 
+@check_types
 def before_and_after(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the samples before and after a model's learner maps them.
 

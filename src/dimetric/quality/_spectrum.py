@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
 from dimetric.learners._inner_learner import last_step
@@ -21,6 +22,7 @@ __all__ = ["eigenvalue_ratios", "residual_variances"]
 MAX_DEFAULT_DIMENSION = 10  # the largest dimension that residual_variances tries by default
 
 
+@check_types
 def eigenvalue_ratios(estimator: Any) -> np.ndarray:
     r"""Return the eigenvalues divided by their sum, :math:`\lambda_i / \sum_j \lambda_j`.
 
@@ -55,6 +57,7 @@ def eigenvalue_ratios(estimator: Any) -> np.ndarray:
     return values / total * metadata.get("accumulated_eigenvalues", 1.0)
 
 
+@check_types
 def residual_variances(
     embedding: Any, X: Array, dimensions: Iterable[int] | None = None
 ) -> dict[int, float]:

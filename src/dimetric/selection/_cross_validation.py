@@ -12,6 +12,7 @@ from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold, chec
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import is_foreign, to_host
 from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.learners._inner_learner import last_step
@@ -36,6 +37,7 @@ class CrossValidation(NamedTuple):
     fit_time: np.ndarray
 
 
+@check_types
 def cross_validate(
     estimator: Any,
     X: Any,
@@ -93,6 +95,7 @@ def cross_validate(
     return CrossValidation(train, results["test_score"], results["fit_time"])
 
 
+@check_types
 def metadata_cross_validate(
     learner: Any,
     X: Any,

@@ -5,9 +5,10 @@ from functools import partial
 from numbers import Real
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
+from dimetric._arguments import check_types
+from dimetric._arrays.validation import checked_array
 from dimetric.selection._knn_scores import checked_neighbors
 from dimetric.selection._tune import tune
 
@@ -17,6 +18,7 @@ DEFAULT_DIMENSIONS = (1, 2, 3, 5, 10, 20, 30, 40, 50)
 FRACTION_ROUNDING = 1e-12  # largest rounding error of a fraction of the eigenvalues
 
 
+@check_types
 def choose_dimension(
     learner: Any,
     X: Any,
@@ -67,7 +69,7 @@ def choose_dimension(
     if not hasattr(learner, "n_components"):
         raise ValueError(f"{type(learner).__name__} has no parameter n_components.")
     if threshold is None:
-        d = np.shape(X)[1]
+        d = checked_array(X, "X", accept_sparse=True).shape[1]
         defaults = [k for k in DEFAULT_DIMENSIONS if k < d] + [d]
         grid = {"n_components": sorted(defaults if dimensions is None else dimensions)}
         result = tune(

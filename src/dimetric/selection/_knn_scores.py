@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric.classify._base import accuracy
 from dimetric.classify._neighbors import Weights, votes, weights_of
 from dimetric.classify.knn import KNNClassifier
@@ -38,8 +39,9 @@ class KNNScore(NamedTuple):
     time: float
 
 
+@check_types
 def knn_scores(
-    learners: Mapping[str, Any] | Iterable[Any],
+    learners: Any,
     X: Any,
     y: Any,
     X_test: Any = None,

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array
 from dimetric.selection._cross_validation import CrossValidation
 from dimetric.selection._tuning_result import TuningResult, best_index, cv_results
@@ -22,15 +23,15 @@ from dimetric.supervision.triplets import Triplets
 
 # scorer(learner, X, constraints) -> float, greater is better
 Scorer = Callable[[Any, Array, Any], float]
-Folds = Iterable[tuple[Any, Any]]
 
 
+@check_types
 def cross_validate_pairs(
     learner: BaseEstimator,
     X: Array,
     pairs: Pairs | Triplets,
     *,
-    cv: int | Folds = 5,
+    cv: Any = 5,
     scoring: str | Scorer | None = None,
     share_samples: bool = False,
     random_state: Any = None,
@@ -89,13 +90,14 @@ def cross_validate_pairs(
     return CrossValidation(*np.array(rows, dtype=np.float64).reshape(-1, 3).T)
 
 
+@check_types
 def tune_pairs(
     learner: BaseEstimator,
     X: Array,
     pairs: Pairs | Triplets,
     param_grid: Mapping[str, Any] | Iterable[Mapping[str, Any]],
     *,
-    cv: int | Folds = 5,
+    cv: Any = 5,
     scoring: str | Scorer | None = None,
     share_samples: bool = False,
     random_state: Any = None,

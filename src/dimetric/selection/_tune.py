@@ -10,6 +10,7 @@ import numpy as np
 from sklearn import model_selection
 from sklearn.base import clone, is_classifier, is_regressor
 
+from dimetric._arguments import check_types
 from dimetric._names import suggest
 from dimetric.classify.knn import KNNClassifier
 from dimetric.learners._inner_learner import last_step
@@ -29,6 +30,7 @@ LOWER_IS_BETTER = {"time", "n_iter", "gap", "gap_radius"}
 ParamGrid = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
+@check_types
 def tune(
     estimator: Any,
     X: Any,
@@ -115,6 +117,7 @@ def tune(
     return TuningResult(params[best], float(table["mean_test_score"][best]), winner, table)
 
 
+@check_types
 def tune_knn(
     learner: Any,
     X: Any,

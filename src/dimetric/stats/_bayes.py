@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
+from dimetric._arguments import check_types
 from dimetric._arrays.blocks import row_blocks
 
 __all__ = ["Posterior", "correlated_t_test", "sign_test", "signed_rank_test"]
@@ -40,6 +41,7 @@ class Posterior:
         return f"Posterior(left={self.left:.4f}, rope={self.rope:.4f}, right={self.right:.4f})"
 
 
+@check_types
 def sign_test(
     a: Any,
     b: Any,
@@ -103,6 +105,7 @@ def sign_test(
     return _posterior_from_fractions(fractions)
 
 
+@check_types
 def signed_rank_test(
     a: Any,
     b: Any,
@@ -174,6 +177,7 @@ def signed_rank_test(
     return _posterior_from_fractions(fractions)
 
 
+@check_types
 def correlated_t_test(
     a: Any,
     b: Any,

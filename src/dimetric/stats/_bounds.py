@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from dimetric._arguments import check_types
 from dimetric.classify.knn import KNNClassifier
 
 
@@ -18,6 +19,7 @@ class BayesErrorBounds(NamedTuple):
     upper: float
 
 
+@check_types
 def bayes_error_bounds(X: Any, y: Any, *, learner: Any = None) -> BayesErrorBounds:
     r"""Return bounds on the Bayes error, the lowest error that any classifier can reach.
 

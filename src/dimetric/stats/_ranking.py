@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from dimetric._arguments import check_types
+
 __all__ = ["Averages", "averages", "ranks"]
 
 TIE_DECIMALS = 12  # relative to the largest score; further decimals may be rounding errors
@@ -17,6 +19,7 @@ class Averages(NamedTuple):
     ranks: np.ndarray
 
 
+@check_types
 def averages(scores: Any, *, greater_is_better: bool = True) -> Averages:
     """Return the average score and the average rank of each learner.
 
@@ -39,6 +42,7 @@ def averages(scores: Any, *, greater_is_better: bool = True) -> Averages:
     )
 
 
+@check_types
 def ranks(scores: Any, *, greater_is_better: bool = True) -> np.ndarray:
     """Return the rank of each learner on each data set.
 

@@ -1,5 +1,6 @@
 """The result of a Bayesian test in one sentence."""
 
+from dimetric._arguments import check_types
 from dimetric.stats._bayes import Posterior
 
 __all__ = ["verdict"]
@@ -8,6 +9,7 @@ CONFIDENT_PROBABILITY = 0.95  # below this probability a verdict is "inconclusiv
 TIE_STANDARD_ERRORS = 3  # probabilities that differ by fewer standard errors are tied
 
 
+@check_types
 def verdict(baseline: str, learner: str, posterior: Posterior) -> str:
     """Return a sentence that says whether a learner is better than a baseline.
 

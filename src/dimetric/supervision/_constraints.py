@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -26,8 +27,12 @@ class Constraints(ABC):
 
     def __post_init__(self) -> None:
         if self.points is not None:
+            if getattr(self.points, "ndim", 0) != 2:
+                raise ValueError("points must be an array of shape (n_samples, n_features).")
             object.__setattr__(self, "points", read_only(self.points))
             object.__setattr__(self, "n_samples", self.points.shape[0])
+        elif self.n_samples is not None and not isinstance(self.n_samples, Integral):
+            raise TypeError(f"n_samples={self.n_samples!r} must be an int or None.")
         for name, rows in self._checked_fields().items():
             object.__setattr__(self, name, read_only(rows))
 

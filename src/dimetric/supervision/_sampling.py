@@ -62,6 +62,8 @@ class LabelledCombinations:
                 f"y has shape {labels.shape}, but labels must have shape (n_samples,)."
             )
         known = np.arange(len(labels))
+        if np.ndim(unlabelled) > 0:
+            raise ValueError(f"unlabelled={unlabelled!r} must be a single label or None.")
         if unlabelled is not None:
             is_nan = unlabelled != unlabelled  # NaN differs from itself
             known = np.flatnonzero(labels == labels if is_nan else labels != unlabelled)

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, is_foreign, namespace
 from dimetric.supervision._constraints import Constraints, checked_rows
 from dimetric.supervision._sampling import (
@@ -76,6 +77,7 @@ class Pairs(Constraints):
         return f"Pairs({len(self.similar)} similar, {len(self.dissimilar)} dissimilar)"
 
     @classmethod
+    @check_types
     def from_arrays(cls, similar: Array, dissimilar: Array) -> Self:
         """Return pairs of vectors, for use without a separate X.
 
@@ -109,6 +111,7 @@ class Pairs(Constraints):
         return cls(rows[:n_similar], rows[n_similar:], points=points)
 
     @classmethod
+    @check_types
     def from_labels(
         cls,
         y: Array,
@@ -151,6 +154,7 @@ class Pairs(Constraints):
         )
 
     @classmethod
+    @check_types
     def from_similar(
         cls, similar: Array, n_samples: int, n: int | None = None, *, random_state: Any = None
     ) -> Self:
@@ -178,6 +182,7 @@ class Pairs(Constraints):
         return cls(rows, others, n_samples)
 
     @classmethod
+    @check_types
     def from_neighbors(
         cls, X: Array, y: Array | None = None, n_neighbors: int = 3, *, random_state: Any = None
     ) -> Self:
@@ -211,6 +216,7 @@ class Pairs(Constraints):
         return cls(neighbor_pairs(near), neighbor_pairs(others), len(near))
 
     @classmethod
+    @check_types
     def from_graph(cls, links: Any, n: int | None = None, *, random_state: Any = None) -> Self:
         """Return pairs with positive links as similar, and pairs with negative links as dissimilar.
 
@@ -238,6 +244,7 @@ class Pairs(Constraints):
         return cls.from_similar(rows, n_samples, n, random_state=random_state)
 
     @classmethod
+    @check_types
     def from_scores(
         cls,
         rows: Array,

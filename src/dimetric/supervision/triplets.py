@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
 from dimetric.supervision._constraints import Constraints, checked_rows
 from dimetric.supervision._sampling import (
@@ -68,6 +69,7 @@ class Triplets(Constraints):
         return f"Triplets({len(self)})"
 
     @classmethod
+    @check_types
     def from_rows(
         cls, rows: Array, n_samples: int | None = None, *, points: Array | None = None
     ) -> Self:
@@ -82,6 +84,7 @@ class Triplets(Constraints):
         return cls(rows[:, 0], rows[:, 1], rows[:, 2], n_samples, points=points)
 
     @classmethod
+    @check_types
     def from_arrays(cls, anchor: Array, closer: Array, farther: Array) -> Self:
         """Return triplets of vectors, for use without a separate X.
 
@@ -108,6 +111,7 @@ class Triplets(Constraints):
         return cls.from_rows(rows, points=namespace(*vectors).concat(vectors))
 
     @classmethod
+    @check_types
     def from_labels(
         cls,
         y: Array,
@@ -140,6 +144,7 @@ class Triplets(Constraints):
         return cls.from_rows(rows, combinations.n)
 
     @classmethod
+    @check_types
     def from_neighbors(
         cls,
         X: Array,
@@ -181,6 +186,7 @@ class Triplets(Constraints):
         return cls.from_rows(rows[draw_numbers(len(rows), n, rng)], len(near))
 
     @classmethod
+    @check_types
     def from_scores(
         cls,
         rows: Array,

@@ -1,0 +1,99 @@
+"""Check the types of arguments against the annotations of a function."""
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache, wraps
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# What an annotation accepts, if that is more than its own instances.
+ACCEPTED: dict[Any, Any] = {
+    bool: (bool, np.bool_),
+    int: Integral,
+    float: Real,
+    list: Collection,
+    tuple: Collection,
+    Sequence: Collection,  # NumPy arrays and pandas objects are no instances of Sequence
+    dict: Mapping,
+    np.ndarray: object,  # anything that NumPy converts to an array
+    Any: object,
+}
+
+
+class ArgumentTypeError(TypeError, ValueError):
+    """An argument has the wrong type.
+
+    It is also a ValueError, because estimators raise one for the same mistake in a parameter.
+    """
+
+
+def check_types(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a public function: raise an error if an argument does not match its annotation.
+
+    Without this check, a wrong type raises an error deep inside a computation, or none at all:
+    ``open(1)`` takes 1 for a file descriptor. Elements of containers are not checked.
+
+    Examples
+    --------
+    >>> @check_types
+    ... def repeat(text: str, times: int = 2) -> str:
+    ...     return times * text
+    >>> repeat("ab")
+    'abab'
+    >>> repeat("ab", 1.5)
+    Traceback (most recent call last):
+    ...
+    dimetric._arguments.ArgumentTypeError: times=1.5 must be an int, not a float.
+    """
+    signature = inspect.signature(function)
+    annotations = cache(lambda: get_type_hints(function))
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            arguments = signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            return function(*args, **kwargs)  # raises Python's own error
+        for name, value in arguments.items():
+            expected = annotations().get(name, Any)
+            if signature.parameters[name].kind in ARGUMENT_LISTS or _accepts(expected, value):
+                continue
+            found = _describe(type(value))
+            raise ArgumentTypeError(
+                f"{name}={value!r:.200} must be {_describe(expected)}, not {found}."
+            )
+        return function(*args, **kwargs)
+
+    return checked
+
+
+ARGUMENT_LISTS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _accepts(annotation: Any, value: Any) -> bool:
+    """Return whether a value matches an annotation."""
+    origin = get_origin(annotation) or annotation
+    if origin in (Union, UnionType):
+        return any(_accepts(each, value) for each in get_args(annotation))
+    accepted = ACCEPTED.get(origin, origin)
+    if not isinstance(accepted, type | tuple):  # for example a type variable
+        return True
+    return isinstance(value, accepted)
+
+
+def _describe(annotation: Any) -> str:
+    """Return the name of a type with its article, or the names of the types in a union."""
+    if get_origin(annotation) in (Union, UnionType):
+        names = dict.fromkeys(_describe(each) for each in get_args(annotation))
+        *others, last = names
+        return f"{', '.join(others)} or {last}" if others else last
+    if annotation is type(None):
+        return "None"
+    name = str(getattr(get_origin(annotation) or annotation, "__name__", annotation))
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
