@@ -1,6 +1,5 @@
 """Encode the columns of a table as numeric features, consistently for new data."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -11,6 +10,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from dimetric._compat import StrOptions, check_params
 from dimetric._names import suggest
+from dimetric._warnings import warn
 from dimetric.data._categories import (
     UNKNOWN_CODE,
     category_codes,
@@ -139,7 +139,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         features, unknown = self.encode(X)
         for name, count in unknown.items():
-            warnings.warn(unknown_categories_note(name, count), stacklevel=2)
+            warn(unknown_categories_note(name, count))
         self._check_missing(features)
         return features
 

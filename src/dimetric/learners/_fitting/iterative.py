@@ -1,6 +1,5 @@
 """Base class of learners that are fitted by a solver."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -14,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Interval, Progress, check_params
+from dimetric._warnings import warn
 from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem, Solution
 from dimetric.learners._fitting.verbose import report
 from dimetric.learners._linear import LinearMetric
@@ -117,10 +117,9 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         one_class = len(getattr(self, "classes_", ())) == 1
         is_flat = result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL
         if is_flat and not one_class and not self._start_is_given():
-            warnings.warn(
+            warn(
                 f"{name} made no progress, because the objective is flat at the initial map. The "
                 "initial distances may be too large, too small or all 0. Scale the features, or "
                 "set another init.",
                 ConvergenceWarning,
-                stacklevel=3,
             )

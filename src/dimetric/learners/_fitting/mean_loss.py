@@ -1,6 +1,5 @@
 """Base class of learners that minimise a mean loss over maps."""
 
-import warnings
 from abc import abstractmethod
 from dataclasses import replace
 from numbers import Integral, Real
@@ -12,6 +11,7 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
+from dimetric._warnings import warn
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.coordinates import Coordinates
 from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
@@ -151,11 +151,10 @@ class MeanLossMetric(IterativeMetric[LossT]):
         codes, classes = supervision.codes, supervision.classes
         name, alone = type(self).__name__, np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
         if len(classes) == 1:
-            warnings.warn(f"y has only one class, so {name} has nothing to learn.", stacklevel=3)
+            warn(f"y has only one class, so {name} has nothing to learn.")
         elif len(alone) and self._needs_class_neighbors:
-            warnings.warn(
+            warn(
                 f"{len(alone)} of {len(classes)} classes have a single sample: "
                 f"{classes[alone[:5]].tolist()}. These samples have no neighbour of their class to "
                 "learn from.",
-                stacklevel=3,
             )
