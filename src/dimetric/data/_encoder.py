@@ -9,7 +9,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from dimetric._compat import StrOptions, check_params
-from dimetric._names import suggest
+from dimetric._names import ArgumentErrorMixin, suggest
 from dimetric._warnings import warn
 from dimetric.data._categories import (
     UNKNOWN_CODE,
@@ -24,7 +24,7 @@ from dimetric.data._columns import columns_of, median, numeric_column
 __all__ = ["TableEncoder"]
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
     """Encode the columns of a table as features: keep numbers, one-hot encode categories.
 
     String columns are categorical. Each category becomes a feature named ``column=category``, which

@@ -118,8 +118,8 @@ class DMLMJ(LinearMetric):
         best = xp.argsort(scores, descending=True, stable=True)
         if self.n_components is not None and L.shape[0] < k:
             warn(
-                f"Friends differ in only {L.shape[0]} direction(s), so DMLMJ returns {L.shape[0]} "
-                f"component(s) instead of {k}. Set alpha > 0 to get more components.",
+                f"Friends differ in only {L.shape[0]} direction(s), so {self._name} returns "
+                f"{L.shape[0]} component(s) instead of {k}. Set alpha > 0 to get more components.",
             )
         best = best[: min(k, L.shape[0])]
         self.components_ = asarray_like(lifted(xp.take(L, best, axis=0)) * factor, X)

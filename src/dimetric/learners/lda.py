@@ -219,12 +219,13 @@ class LDA(LinearMetric):
         if T.shape[0] == 0:
             raise ValueError(
                 "All samples of each class are identical, so the scatter within classes is zero "
-                "and LDA is not defined."
+                f"and {self._name} is not defined."
             )
         if T.shape[0] < k:
             warn(
-                f"The samples vary in only {T.shape[0]} direction(s) within classes, so LDA "
-                f"returns {T.shape[0]} component(s) instead of {k}. Set reg > 0 to get more.",
+                f"The samples vary in only {T.shape[0]} direction(s) within classes, so "
+                f"{self._name} returns {T.shape[0]} component(s) instead of {k}. Set reg > 0 "
+                "to get more.",
             )
         values, L, total = top_ratio(
             pencil.between, T, min(k, T.shape[0]), is_root=pencil.between_is_root
