@@ -112,7 +112,11 @@ VARIANTS = {
         {"n_neighbors": 8, "method": "hessian"},
         {"n_neighbors": 8, "method": "ltsa", "eigen_solver": "arpack"},
     ],
-    ITML: [{"random_state": 0}, {"gamma": 0.1, "prior": "covariance", "random_state": 0}],
+    ITML: [
+        {"random_state": 0},
+        {"gamma": 0.1, "prior": "covariance", "random_state": 0},
+        {"prior": "random", "random_state": 0},
+    ],
     LSI: [{}, {"diagonal": True}, {"solver": ProjectedGradient()}, {"reg": 0.0}],
     DMLEig: [{}, {"smoothing": 1.0, "reg": 3.0}],
     KPCA: [

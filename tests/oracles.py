@@ -195,17 +195,22 @@ def dml_eig_optimum(X, y, *, delta=0.0):
     return best * unit
 
 
+def n_directions(X, diagonal=False):
+    """Return the number of directions, or of features, in which the samples vary."""
+    return np.sum(np.ptp(X, axis=0) > 0) if diagonal else np.linalg.matrix_rank(X - X.mean(axis=0))
+
+
 def _bounded_optimum(X, y, delta, gain, diagonal=False):
     """Return (largest gain, unit of squared distances, number of dissimilar pairs).
 
     The metric M satisfies <S, M> <= 1, where S is the scatter of similar pairs plus delta times its
-    mean eigenvalue.
+    mean eigenvalue, over directions in which the samples vary.
     """
     i, j = np.triu_indices(len(X), 1)
     V = (X[i] - X[j])[~friends(y)[i, j]]
     V = V[np.any(V != 0, axis=1)]
     S = similar_scatter(X, y)
-    S = S + delta * np.trace(S) / len(S) * np.eye(len(S))
+    S = S + delta * np.trace(S) / n_directions(X, diagonal) * np.eye(len(S))
     V = V / np.sqrt(np.diag(S)) if diagonal else V @ np.linalg.inv(np.linalg.cholesky(S)).T
     unit = np.mean(V**2)  # mean squared distance under I / d, which has trace 1
     if diagonal:

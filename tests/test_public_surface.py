@@ -18,6 +18,7 @@ from types import ModuleType
 import pytest
 
 import dimetric
+from dimetric._names import ArgumentErrorMixin
 
 SNAPSHOT = Path(__file__).with_name("public_surface.txt")
 UPDATE_COMMAND = "python tests/test_public_surface.py --update"
@@ -120,6 +121,51 @@ def test_every_public_name_can_be_imported(package, name):
     assert not isinstance(value, ModuleType), f"{package}.{name} is a module"
     assert value.__module__.startswith("dimetric.")
     assert value.__doc__, f"{package}.{name} has no docstring"
+
+
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [
+        (package, name)
+        for package, name in PUBLIC_NAMES
+        if isinstance(getattr(importlib.import_module(package), name), type)
+    ],
+    ids=".".join,
+)
+def test_errors_about_arguments_name_the_public_class(package, name):
+    """Python names the class that defines the constructor, which may be a private base class."""
+    cls = getattr(importlib.import_module(package), name)
+    for arguments, keywords in (((), {"no_such_parameter": 1}), (range(99), {})):
+        with pytest.raises(TypeError, match=rf"^{name}(\.__init__|\.__new__)?\(\) "):
+            cls(*arguments, **keywords)
+
+
+def test_error_for_an_unknown_keyword_suggests_a_parameter():
+    message = r"^NCA.__init__\(\) got an unexpected keyword argument 'n_comp'. Did you mean "
+    with pytest.raises(TypeError, match=message + "'?n_components'?"):
+        dimetric.NCA(n_comp=2)
+    with pytest.raises(TypeError, match="Choose from learner"):
+        dimetric.NCMClassifier(no_such_parameter=1)
+
+
+def test_error_for_a_keyword_that_a_constructor_passes_on():
+    class Base(ArgumentErrorMixin):
+        def __init__(self, *, value=1):
+            self.value = value
+
+    class Child(Base):
+        def __init__(self, **options):
+            super().__init__(**options)
+
+    class Heir(Child):
+        pass
+
+    with pytest.raises(TypeError, match=r"^Heir.__init__\(\) got .*'other'. Choose from value.$"):
+        Heir(other=1)
+    with pytest.raises(TypeError, match=r"^int\(\) argument must be"):
+        type("Converted", (Base,), {"__init__": lambda self: int([])})()
+    assert Heir(value=2).value == 2
+    assert list(inspect.signature(type("Other", (Base,), {})).parameters) == ["value"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -1,8 +1,10 @@
 """Look up objects by name, and suggest similar names if a name is unknown."""
 
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import TypeVar
+from functools import wraps
+from typing import Any, TypeVar
 
 MAX_LISTED_NAMES = 50  # names that a message lists if none is similar
 MAX_SUGGESTIONS = 3
@@ -79,3 +81,51 @@ def suggest(name: str, known: Iterable[str], intro: str = "Choose from") -> str:
     hidden = len(names) - MAX_LISTED_NAMES
     more = f" and {hidden} more" if hidden > 0 else ""
     return f"{intro} {', '.join(names[:MAX_LISTED_NAMES])}{more}."
+
+
+class ArgumentErrorMixin:
+    """Mixin for classes whose errors about constructor arguments name the right class.
+
+    Python names the class that defines the constructor, which may be a private base class. The
+    errors of a subclass of this mixin name the class that the user wrote, and suggest a parameter
+    for an unknown keyword. The signature of the constructor does not change.
+
+    Examples
+    --------
+    >>> class Base(ArgumentErrorMixin):
+    ...     def __init__(self, *, n_components=2):
+    ...         self.n_components = n_components
+    >>> class Learner(Base):
+    ...     pass
+    >>> Learner(n_comp=3)
+    Traceback (most recent call last):
+    ...
+    TypeError: Learner.__init__() got an unexpected keyword argument 'n_comp'. Did you mean
+    n_components?
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = _with_clear_errors(cls.__init__)  # type: ignore[method-assign]
+
+
+def _with_clear_errors(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor whose errors about its arguments name the class of the object."""
+
+    @wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            init(self, *args, **kwargs)
+        except TypeError as error:
+            prefix = f"{init.__qualname__}()"  # a call inside the constructor has another prefix
+            if not str(error).startswith(prefix):
+                raise
+            message = f"{type(self).__name__}.__init__(){str(error).removeprefix(prefix)}"
+            parameters = list(inspect.signature(init).parameters)[1:]
+            unknown = [name for name in kwargs if name not in parameters]
+            if unknown and "Did you mean" not in message:  # Python 3.13 suggests a parameter
+                message = f"{message}. {suggest(unknown[0], parameters)}"
+            raise TypeError(message) from None
+
+    return __init__

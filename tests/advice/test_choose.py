@@ -201,6 +201,11 @@ def test_every_value_of_a_grid_can_be_fitted(name):
             assert np.isfinite(Z).all(), f"{parameter}={value!r}"
 
 
+def test_grid_has_no_parameter_that_the_kernel_does_not_use():
+    assert "kernel__gamma" in candidate_grid(KDA(kernel=Kernel("poly")), 13)
+    assert "kernel__gamma" not in candidate_grid(KDA(kernel=Kernel("cosine")), 13)
+
+
 def test_insight():
     X, y = shifted(400, 40)
     names = [f"feature {i}" for i in range(40)]

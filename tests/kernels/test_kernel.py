@@ -5,11 +5,12 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import scale
 
-from dimetric import KANMM, KDA, KDMLMJ, KLMNN, KPCA, LDA, Kernelized, KNNClassifier
+from dimetric import KANMM, KDA, KDMLMJ, KLMNN, KPCA, LDA, LMNN, Kernelized, KNNClassifier
 from dimetric.benchmark._cells import seeded
 from dimetric.kernels import Kernel
 from dimetric.kernels.kernelized import KernelizedMetric
@@ -142,6 +143,43 @@ def test_error_for_an_invalid_kernel(learner):
         learner.fit(X, y)
 
 
+@each
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("rbf", {"degree": 2}),
+        ("rbf", {"coef0": 0}),
+        ("laplacian", {"degree": 2.5}),
+        ("sigmoid", {"degree": 2}),
+        ("linear", {"gamma": 0.1}),
+        ("linear", {"gamma": "auto"}),
+        ("cosine", {"coef0": 2.0}),
+        (rbf_kernel, {"gamma": 0.1}),
+        (rbf_kernel, {"degree": 2}),
+    ],
+)
+def test_parameter_that_the_kernel_does_not_use_raises(learner, name, params):
+    (parameter,) = params
+    shown = repr(name) if isinstance(name, str) else "a function"
+    message = f"{parameter}={params[parameter]!r} has no effect, because the kernel is {shown}"
+    with pytest.raises(ValueError, match=message):
+        fitted(learner, Kernel(name, **params))
+
+
+def test_parameter_that_a_precomputed_kernel_does_not_use_raises():
+    with pytest.raises(ValueError, match=r"gamma=2 has no effect.*'precomputed'"):
+        KPCA(2, kernel=Kernel("precomputed", gamma=2)).fit(X @ X.T)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [("poly", {"gamma": 0.1, "degree": 2, "coef0": 2}), ("sigmoid", {"gamma": 0.01, "coef0": 0})],
+)
+@pytest.mark.filterwarnings("ignore:The kernel is indefinite")
+def test_parameters_that_the_kernel_uses_are_accepted(name, params):
+    assert KPCA(2, kernel=Kernel(name, **params)).fit(X).gamma_ == params["gamma"]
+
+
 def test_kpca_rejects_n_components_of_the_kernel():
     with pytest.raises(
         ValueError, match=r"kernel of KPCA must have n_components='auto'.*KPCA\(n_components=5"
@@ -172,6 +210,41 @@ def test_benchmarks_seed_the_landmarks(learner):
     assert_array_equal(one.landmarks_, same.landmarks_)
     assert not np.array_equal(one.landmarks_, other.landmarks_)
     assert learner.kernel.random_state is None
+
+
+# Messages name the class that the user wrote
+
+
+def test_warnings_of_kernel_learners_name_the_kernel_learner():
+    with pytest.warns(ConvergenceWarning, match="^KLMNN did not converge"):
+        KLMNN(max_iter=1).fit(X, y)
+    with pytest.warns(UserWarning, match="so KLMNN has nothing to learn"):
+        KLMNN().fit(X, np.zeros(len(X), dtype=int))
+    with pytest.warns(UserWarning, match="so KDA returns"):
+        KDA(2, reg=0, kernel="linear").fit([[0, 0], [0, 1], [3, 0], [3, 1], [9, 4]], [*"aabbc"])
+    with pytest.warns(UserWarning, match="so KDMLMJ returns"):
+        KDMLMJ(9, n_neighbors=1, alpha=0).fit(X[::18], y[::18])
+
+
+def test_errors_of_kernel_learners_name_the_kernel_learner():
+    with pytest.raises(ValueError, match=r"^KLMNN cannot use solver='newton'"):
+        KLMNN(solver="newton").fit(X, y)
+    remedy = r"Use another solver, or set kernel=Kernel\(n_components=2\)\."
+    with pytest.raises(ValueError, match=remedy):
+        KLMNN(2, solver="sdp").fit(X, y)
+    with pytest.raises(ValueError, match="KDA is not defined"):
+        KDA(reg=0).fit(X[[0, 0, 70, 70]], y[[0, 0, 70, 70]])
+
+
+def test_messages_of_a_learner_in_feature_space_name_the_learner():
+    with pytest.warns(ConvergenceWarning, match="^LMNN did not converge"):
+        Kernelized(LMNN(max_iter=1)).fit(X, y)
+
+
+def test_verbose_names_the_kernel_learner(capsys, caplog):
+    KLMNN(max_iter=2, verbose=1).fit(X, y)
+    shown = capsys.readouterr()
+    assert "[KLMNN] iteration 1" in shown.out + shown.err + caplog.text
 
 
 def test_subclasses_must_define_the_linear_learner():

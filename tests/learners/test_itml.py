@@ -4,6 +4,7 @@ import numpy as np
 import oracles
 import pytest
 from scipy.optimize import approx_fprime
+from scipy.spatial.distance import pdist
 from sklearn.datasets import load_digits, load_iris
 
 from dimetric import ITML
@@ -28,6 +29,13 @@ def some_pairs(n=40, seed=0):
 
 PAIRS = some_pairs()
 SIMILAR = PAIRS.is_similar
+
+
+def dependent(factor):
+    """Return the scatter of features that are linearly dependent up to rounding."""
+    A = X[:, :3] / 3
+    A = np.column_stack([A, A @ [0.1, 0.7, -0.3]]) * [1, factor, 1, 1]
+    return A.T @ A
 
 
 def differences(A, pairs=PAIRS):
@@ -219,9 +227,13 @@ BAD = {
     "bounds": (dict(bounds=(1.0, -1.0)), r"bounds=\(1.0, -1.0\) must be two positive numbers"),
     "three bounds": (dict(bounds=(1, 2, 3)), "must be two positive numbers"),
     "shape": (dict(prior=np.eye(3)), r"prior has shape \(3, 3\), but must have shape \(4, 4\)"),
-    "indefinite": (dict(prior=np.diag([1.0, 1, 1, -1])), "symmetric and positive definite"),
-    "singular": (dict(prior=np.diag([1.0, 1, 1, 0])), "symmetric and positive definite"),
-    "skew": (dict(prior=np.eye(4) + np.eye(4, k=1)), "symmetric and positive definite"),
+    "negative": (dict(prior=np.diag([1.0, 1, 1, -1])), "definite, but its diagonal entry 3 is -1"),
+    "indefinite": (dict(prior=np.eye(4) - 0.5), "definite, .*smallest eigenvalue is -2"),
+    "zero": (dict(prior=np.diag([1.0, 1, 1, 0])), "definite, but its diagonal entry 3 is 0"),
+    "singular": (dict(prior=np.ones((4, 4))), "positive definite, but it is singular"),
+    "nearly singular": (dict(prior=dependent(1.0)), "positive definite, but it is singular"),
+    "singular in other units": (dict(prior=dependent(1e-9)), "definite, but it is singular"),
+    "skew": (dict(prior=np.eye(4) + np.eye(4, k=1)), "must be symmetric. Pass"),
 }
 
 
@@ -230,3 +242,37 @@ def test_bad_parameters(case):
     params, says = BAD[case]
     with pytest.raises(ValueError, match=says):
         ITML(**params).fit(X, y)
+
+
+# The prior in other units, and the random prior
+
+
+@pytest.mark.parametrize("factors", [[1e-9, 1e9, 1, 1], [1e-8] * 4, [1e8] * 4])
+def test_units_do_not_decide_whether_a_prior_is_singular(factors):
+    M0 = np.diag([1.0, 2, 3, 4]) + 0.5
+    expected = ITML(prior=M0, random_state=0).fit(X, y).transform(X)
+    moved = ITML(prior=M0 / np.outer(factors, factors), random_state=0).fit(X * factors, y)
+    np.testing.assert_allclose(pdist(moved.transform(X * factors)), pdist(expected), rtol=1e-3)
+
+
+@pytest.mark.parametrize("d", [1, 4, 64])
+def test_random_prior_is_a_definite_matrix_of_unit_scale(d):
+    A = np.random.default_rng(0).normal(size=(30, d))
+    met = Pairs([[0, 1]], [[2, 3]])
+    priors = [
+        ITML(prior="random", bounds=(1e9, 1e-9), random_state=seed).fit(A, pairs=met).metric()
+        for seed in (0, 0, 1)
+    ]
+    np.testing.assert_array_equal(priors[0], priors[1])
+    assert d == 1 or not np.allclose(priors[0], priors[2])
+    for M0 in priors:  # the bounds are met, so that the prior is the solution
+        assert np.trace(M0) == pytest.approx(d)
+        assert np.linalg.eigvalsh(M0)[0] > 0.05
+
+
+def test_random_prior_is_a_prior_like_any_other():
+    met = ITML(prior="random", bounds=(1e9, 1e-9), random_state=3).fit(X, pairs=PAIRS)
+    bounds = {"bounds": (1.0, 9.0), "tol": 1e-9, "max_iter": 3000}
+    learned = ITML(prior="random", random_state=3, **bounds).fit(X, pairs=PAIRS)
+    given = ITML(prior=met.metric(), **bounds).fit(X, pairs=PAIRS)
+    np.testing.assert_allclose(learned.metric(), given.metric(), rtol=1e-3, atol=1e-4)

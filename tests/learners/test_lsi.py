@@ -3,12 +3,15 @@
 import numpy as np
 import oracles
 import pytest
+from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 from scipy.optimize import approx_fprime
+from scipy.spatial.distance import pdist
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import minmax_scale
 
-from dimetric import ITML, LSI, DMLEig
+from dimetric import ITML, LSI, PCA, DMLEig
 from dimetric.learners._fitting.constrained import similar_scatter
 from dimetric.learners._fitting.gain import (
     GainOverMaps,
@@ -39,8 +42,8 @@ def pairs_of(labels):
 
 def constraint_value(lsi, A, labels, delta):
     """Return the left-hand side of the constraint."""
-    S = oracles.similar_scatter(A, labels)
-    return np.sum(lsi.metric() * (S + delta * np.trace(S) / len(S) * np.eye(len(S))))
+    S, d = oracles.similar_scatter(A, labels), oracles.n_directions(A, lsi.diagonal)
+    return np.sum(lsi.metric() * (S + delta * np.trace(S) / d * np.eye(len(S))))
 
 
 def test_objective_matches_a_loop(rng):
@@ -286,3 +289,54 @@ def test_pairs_of_vectors_match_pairs_of_rows(kind):
     expected = kind(**params).fit(X[FEW], pairs=pairs).metric()
     M = kind(**params).fit(None, pairs=vectors).metric()
     np.testing.assert_allclose(M, expected, rtol=1e-2, atol=1e-3 * np.abs(expected).max())
+
+
+# Directions without variation
+
+
+LEARNERS = [LSI(), LSI(diagonal=True), LSI(delta=0.0), DMLEig(), DMLEig(delta=0.0)]
+each_learner = pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+
+
+def distances(learner, A, labels):
+    """Return all distances under a new fit, divided by their mean."""
+    D = pdist(clone(learner).fit(A, labels).transform(A))
+    return D / D.mean()
+
+
+@each_learner
+@pytest.mark.parametrize("n", [5, 6, 60])  # fewer samples than features, as many, and more
+def test_constant_features_change_nothing(learner, n, rng):
+    A, labels = rng.normal(size=(n, 5)), np.arange(n) % 2
+    if n < 60:
+        learner = clone(learner).set_params(delta=0.1)  # required for so few samples
+    expected = distances(learner, A, labels)
+    for where, value in ((0, 0.1), (3, 0.0), (5, 1e15)):
+        wider = np.insert(A, [where, where], value, axis=1)
+        assert_allclose(distances(learner, wider, labels), expected, rtol=2e-4)
+
+
+@pytest.mark.parametrize("learner", [LSI(), DMLEig(), LSI(delta=0.0), DMLEig(delta=0.0)], ids=repr)
+@pytest.mark.parametrize("n", [4, 60])
+def test_dependent_features_add_no_direction(learner, n, rng):
+    """Only distances matter, so coordinates in the span of the samples give the same result."""
+    A, labels = rng.normal(size=(n, 3)), np.arange(n) % 2
+    if n < 60:
+        learner = clone(learner).set_params(delta=0.1)
+    A = np.column_stack([A, A @ [1.0, -2, 0.5], A[:, 0]])
+    isometric = PCA().fit_transform(A)[:, :3]
+    fitted = clone(learner).fit(A, labels)
+    assert len(fitted.components_) == 3
+    assert_allclose(distances(learner, A, labels), distances(learner, isometric, labels), rtol=2e-4)
+
+
+@each_learner
+@pytest.mark.parametrize("n", [6, 60])
+def test_units_do_not_matter(learner, n, rng):
+    A, labels = rng.normal(size=(n, 5)) + 3, np.arange(n) % 2
+    A = np.column_stack([A, np.full(n, 0.1)])
+    if n < 60:
+        learner = clone(learner).set_params(delta=0.1)
+    expected = distances(learner, A, labels)
+    for factor in (1e-8, 1e-3, 1e8):
+        assert_allclose(distances(learner, factor * A, labels), expected, rtol=2e-4)

@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.isotonic import IsotonicRegression
 from sklearn.manifold import MDS as Reference
 from sklearn.manifold import smacof as reference_smacof
 
@@ -184,8 +185,51 @@ def test_final_stress_is_at_most_that_of_scikit_learn(rng):
             n_init=1, init="classical_mds", metric_mds=metric_mds, normalized_stress=True
         ).fit(X)
         ours = MDS(algorithm="smacof", metric_mds=metric_mds, normalized_stress=True).fit(X)
-        assert ours.stress_ <= theirs.stress_ * 1.001
+        # scikit-learn's disparities have a fixed mean square, so its non-metric value is larger.
+        expected = theirs.stress_
+        if not metric_mds:
+            expected = kruskal_stress(cdist(X, X), theirs.embedding_)
+        assert ours.stress_ <= expected * 1.001
         assert_allclose(ours.metadata()["normalized_stress"], ours.stress_)
+
+
+def kruskal_stress(D, Z, W=None):
+    """Return Kruskal's stress-1 by its definition, with isotonic regression by scikit-learn."""
+    delta, d = squareform(D, checks=False), pdist(Z)
+    w = np.ones_like(d) if W is None else squareform(W, checks=False)
+    fitted = IsotonicRegression().fit(delta[w > 0], d[w > 0], w[w > 0]).predict(delta)
+    return (np.sum(w * (d - fitted) ** 2) / np.sum(w * d**2)) ** 0.5
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("max_iter", [1, 7, 300])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_nonmetric_stress_is_kruskals_stress_1(weighted, max_iter, ties, rng):
+    W = weights_with_zeros(D, rng) if weighted else None
+    # Without rounding, distances that are equal except for rounding errors would not be ties.
+    A = np.round(D, 1 if ties else 9)
+    params = {"metric_mds": False, "init": "random", "random_state": 0, "weights": W}
+    mds = MDS(metric="precomputed", algorithm="smacof", max_iter=max_iter, **params).fit(A)
+    assert mds.stress_ == mds.metadata()["normalized_stress"]
+    assert mds.stress_ == pytest.approx(kruskal_stress(A, mds.embedding_, W), rel=1e-9)
+    assert 0 < mds.stress_ < 1
+
+
+def test_nonmetric_stress_has_no_unit():
+    params = {"metric": "precomputed", "algorithm": "smacof", "metric_mds": False}
+    expected = MDS(**params).fit(D).stress_
+    for factor in (1e-8, 1e8):
+        assert MDS(**params).fit(factor * D).stress_ == pytest.approx(expected, rel=1e-6)
+
+
+def test_metric_stress_is_the_sum_of_squares_or_its_root():
+    for normalized in (True, False, "auto"):
+        mds = MDS(algorithm="smacof", normalized_stress=normalized).fit(HALF)
+        raw = stress_by_definition(D, mds.embedding_)
+        ratio = (raw / np.sum(pdist(mds.embedding_) ** 2)) ** 0.5
+        assert mds.stress_ == pytest.approx(ratio if normalized is True else raw)
+        assert mds.metadata()["final_objective"] == pytest.approx(raw)
 
 
 def test_missing_dissimilarities_are_recovered(rng):

@@ -19,6 +19,7 @@ from sklearn.decomposition import PCA as TheirPCA
 
 import dimetric
 from dimetric.kernels import Kernel
+from dimetric.kernels.kernel import FUNCTION_PARAMETERS as USED
 from dimetric.learners.nca import NCARule
 from dimetric.manifold._patches import reconstruction_weights
 from dimetric.neighbors.metric_search import metric_neighbors
@@ -128,16 +129,12 @@ class KernelPCA(dimetric.KPCA):
         self.random_state = random_state
 
     def fit(self, X, y=None):
-        theirs, self.kernel = (
-            self.kernel,
-            Kernel(
-                self.kernel,
-                gamma="auto" if self.gamma is None else self.gamma,
-                degree=self.degree,
-                coef0=self.coef0,
-                params=self.kernel_params,
-            ),
-        )
+        theirs = self.kernel
+        parameters = {"gamma": "auto" if self.gamma is None else self.gamma}
+        parameters |= {"degree": self.degree, "coef0": self.coef0}
+        # scikit-learn ignores parameters that the kernel does not use, but dimetric refuses them.
+        used = {name: parameters[name] for name, (_, users) in USED.items() if theirs in users}
+        self.kernel = Kernel(theirs, params=self.kernel_params, **used)
         try:
             return super().fit(X, y)
         finally:

@@ -63,6 +63,30 @@ def test_sign_test_matches_exact_probabilities(z0, counts):
     assert_allclose(probabilities(result), exact_sign_test(counts), atol=0.005)
 
 
+@pytest.mark.parametrize(("z0", "counts"), [(0.0, (9, 5)), (0.5, (9, 7)), (-0.5, (11, 5))])
+@pytest.mark.parametrize("n_zeros", [0, 6])
+def test_sign_test_without_rope_matches_exact_probabilities(z0, counts, n_zeros):
+    """Differences of 0 count half on each side, so only the other signs decide."""
+    z = np.repeat([-0.1, 0.0, 0.1], [9, n_zeros, 5])
+    a = np.full(len(z), 0.3)
+    result = bayes.sign_test(a, a + z, 0, random_state=0, s=2.0, z0=z0, n_samples=200_000)
+    left = stats.beta(*counts).sf(0.5)
+    assert_allclose(probabilities(result), (left, 0, 1 - left), atol=0.005)
+    assert_array_equal(result.samples[:, 1], 0)
+    assert_allclose(result.samples.sum(axis=1), 1)
+    total = sum(counts) + n_zeros + 2 * (z0 == 0)
+    middle = (counts[0] + (n_zeros + 2 * (z0 == 0)) / 2) / total
+    assert_allclose(result.samples[:, 0].mean(), middle, atol=0.002)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_rope_of_0_has_probability_0(test):
+    a, b = scores(9)
+    assert test(a, b, 0, random_state=0).rope == 0
+    assert probabilities(test(a, a, 0.0, random_state=0)) == (0.5, 0, 0.5)
+    assert probabilities(test(a, a + 1e-17, 0.0, random_state=0)) == (0.5, 0, 0.5)
+
+
 def test_region_without_differences_has_fraction_0():
     result = bayes.sign_test([0.5, 0.5], [0.9, 0.9], random_state=0)
     assert_array_equal(result.samples[:, 0], 0)

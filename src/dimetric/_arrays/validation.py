@@ -4,7 +4,6 @@ NumPy arrays and data frames are checked by scikit-learn. This module applies th
 arrays of other namespaces.
 """
 
-import warnings
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
+from dimetric._warnings import warn
 
 TILE_SIZE = 256  # rows and columns of a tile; two tiles fit into a core's cache
 # Values up to these limits, and at least their reciprocals, are not rescaled. Sums of many squares
@@ -202,10 +202,9 @@ def rescale_for_squares(X: Array, name: str = "X", *, affected: str = "") -> tup
         return X, 1.0
     factor = float(2.0 ** -np.floor(np.log2(largest)))
     if affected:
-        warnings.warn(
+        warn(
             f"The values of {name} are around {1 / factor:.0e} and were rescaled to around 1. This "
             f"changes the meaning of {affected}. Rescale {name} to avoid this warning.",
-            stacklevel=3,
         )
     return X * factor, factor
 

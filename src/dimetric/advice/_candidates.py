@@ -5,6 +5,7 @@ from typing import Any
 import dimetric
 from dimetric.advice._settings import SETTINGS
 from dimetric.kernels import Kernel
+from dimetric.kernels.kernel import FUNCTION_PARAMETERS
 
 
 def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
@@ -82,7 +83,9 @@ def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
         to_try = {"n_components": [half, quarter]} if "n_components" in current else {}
     grid = {}
     for name, values in to_try.items():
-        if name not in current:  # the kernel is given by name
+        kernel = current.get("kernel__name")
+        has_effect = name != "kernel__gamma" or kernel in FUNCTION_PARAMETERS["gamma"][1]
+        if name not in current or not has_effect:  # the kernel is given by name, or has no gamma
             continue
         others = [each for each in values if each != current[name]]
         grid[name] = list(dict.fromkeys([current[name], *others]))

@@ -105,11 +105,7 @@ def compare(
     array([0, 0, 0])
     """
     _check_options(budget, n_neighbors, cv, rope)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        table = samples_from(X, y, target, drop=drop, missing=missing)
-    for each in caught:  # warn again, so that the warning points to the caller's line
-        warnings.warn(str(each.message), stacklevel=2)
+    table = samples_from(X, y, target, drop=drop, missing=missing)
     samples = labelled_samples(table, cv=int(cv), missing=missing)
     return compare_samples(
         samples,

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from dimetric import classify, kernels, learners, manifold
 from dimetric._names import look_up
+from dimetric._warnings import warn
 from dimetric.benchmark._cells import SplitDataSet
 from dimetric.data import DataSet, load_data_set
 from dimetric.selection._cross_validation import splits
@@ -153,7 +154,7 @@ def _split_data_set(
         warnings.simplefilter("always")
         parts = splits(data.X, y, **split_by)
     for each in caught:
-        warnings.warn(f"Data set {name!r}: {each.message}", stacklevel=5)
+        warn(f"Data set {name!r}: {each.message}", each.category)
     return SplitDataSet(name, data.X, y, parts, len(parts) // split_by["n_repeats"], scale)
 
 

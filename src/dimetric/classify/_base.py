@@ -15,9 +15,10 @@ from dimetric._arrays.validation import (
     rescale_for_squares,
 )
 from dimetric._compat import HasMethods
+from dimetric._names import ArgumentErrorMixin
 
 
-class DistanceEstimator(BaseEstimator, ABC):
+class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
     """Base class of estimators that measure distances between samples mapped by a learner.
 
     Without a learner, samples are not mapped. Mapped samples and numeric predictions stay in the

@@ -4,8 +4,9 @@ The modules import large packages inside functions, so that ``--help`` is fast.
 """
 
 import sys
+import warnings
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 try:
     import typer
@@ -30,9 +31,16 @@ def main() -> None:
     if typer is None:  # pragma: no cover - the tests have it
         sys.exit("The command requires extra packages: run pip install 'dimetric[cli]'.")
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = _print_warning
+            app()
     except (ValueError, OSError, ImportError) as error:
         sys.exit(f"dimetric: {error}")
+
+
+def _print_warning(message: Warning | str, *location: Any, **more: Any) -> None:
+    """Print a warning without its location, because the user of the command wrote no code."""
+    print(f"Warning: {message}", file=sys.stderr)
 
 
 if typer is not None:

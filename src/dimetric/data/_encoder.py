@@ -1,6 +1,5 @@
 """Encode the columns of a table as numeric features, consistently for new data."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -10,7 +9,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from dimetric._compat import StrOptions, check_params
-from dimetric._names import suggest
+from dimetric._names import ArgumentErrorMixin, suggest
+from dimetric._warnings import warn
 from dimetric.data._categories import (
     UNKNOWN_CODE,
     category_codes,
@@ -24,7 +24,7 @@ from dimetric.data._columns import columns_of, median, numeric_column
 __all__ = ["TableEncoder"]
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
     """Encode the columns of a table as features: keep numbers, one-hot encode categories.
 
     String columns are categorical. Each category becomes a feature named ``column=category``, which
@@ -139,7 +139,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         features, unknown = self.encode(X)
         for name, count in unknown.items():
-            warnings.warn(unknown_categories_note(name, count), stacklevel=2)
+            warn(unknown_categories_note(name, count))
         self._check_missing(features)
         return features
 

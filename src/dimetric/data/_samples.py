@@ -1,11 +1,11 @@
 """Convert the columns of a table to samples: select complete rows, separate the target."""
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from dimetric._warnings import warn
 from dimetric.data._dataset import DataSet
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._missing import is_missing
@@ -146,7 +146,7 @@ def _kept_rows(
     notes = []
     if dropped.any():
         notes.append(dropped_rows_note(int(dropped.sum()), n))
-        warnings.warn(notes[-1], stacklevel=5)
+        warn(notes[-1])
     imputed = lacks_feature & ~lacks_target
     if missing == "impute" and imputed.any():
         notes.append(

@@ -1,12 +1,12 @@
 """The 34 data sets of the published experiments, with the published subsets and splits."""
 
-import warnings
 from pathlib import Path
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from dimetric._arguments import check_types
+from dimetric._warnings import warn
 from dimetric.data import DataSet, load_data_set
 
 __all__ = ["DATA_SETS", "FOLD_COLUMN", "SMALL_DATA_SETS", "load_published_data_set"]
@@ -175,10 +175,9 @@ def _shuffled_folds(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     smallest = int(np.min(np.unique(y, return_counts=True)[1]))
     n_folds = min(N_FOLDS, max(2, smallest))
     if n_folds < N_FOLDS:
-        warnings.warn(
+        warn(
             f"The smallest class has {smallest} samples. {n_folds} folds are used instead of "
             f"{N_FOLDS}.",
-            stacklevel=3,
         )
     fold = np.zeros(len(y), dtype=np.int64)
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=SEED)

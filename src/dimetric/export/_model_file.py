@@ -6,7 +6,6 @@ a file from an untrusted source is safe.
 
 import json
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arguments import check_types
 from dimetric._files import atomic_write
 from dimetric._versions import installed_versions
+from dimetric._warnings import warn
 from dimetric.export._container import (
     FORMAT_VERSION,
     MAX_HEADER_BYTES,
@@ -249,10 +249,9 @@ def _warn_if_sklearn_differs(header: dict[str, Any]) -> None:
     then, now = header["versions"].get(package), installed_versions([package]).get(package)
     text = json.dumps(header["model"])
     if then != now and any(f'"$class": "{name}"' in text for name in SKLEARN_CLASSES):
-        warnings.warn(
+        warn(
             f"The model was saved with scikit-learn {then}, but version {now} is installed. Its "
             "scalers may behave differently. If results differ, fit and save the model again.",
-            stacklevel=3,
         )
 
 

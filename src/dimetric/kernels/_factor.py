@@ -1,6 +1,5 @@
 """Factorisations of centred kernel matrices, which give coordinates of the samples."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +9,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from dimetric._arrays.namespaces import Array, eps
+from dimetric._warnings import warn
 from dimetric.kernels._function import largest_of
 from dimetric.linalg.symmetric import PackedSymmetric
 
@@ -193,8 +193,7 @@ def check_eigenvalues(smallest: float, largest: float, noise: float) -> None:
         return
     if largest <= noise:
         raise ValueError(NO_POSITIVE_EIGENVALUE.format(smallest=smallest))
-    warnings.warn(
+    warn(
         f"The kernel is indefinite: after centring, its eigenvalues range from {smallest:.3g} to "
         f"{largest:.3g}. Only the part with positive eigenvalues is used.",
-        stacklevel=4,
     )

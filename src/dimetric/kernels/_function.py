@@ -13,7 +13,7 @@ from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace
 from dimetric._arrays.threads import run_on_threads
 from dimetric._arrays.validation import asymmetric_pair
-from dimetric.kernels.kernel import NAMES, Kernel
+from dimetric.kernels.kernel import FUNCTION_PARAMETERS, NAMES, Kernel
 from dimetric.linalg.symmetric import TILE_SIZE, PackedSymmetric, upper_tiles
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of rows
@@ -67,7 +67,7 @@ class KernelFunction:
         centre = None
         if name in ("linear", "rbf", "laplacian"):
             centre = xp.mean(xp.astype(X, xp.float64), axis=0)
-        if gamma == "scale" and name in ("poly", "rbf", "laplacian", "sigmoid"):
+        if gamma == "scale" and name in FUNCTION_PARAMETERS["gamma"][1]:
             spread = float(xp.std(xp.astype(X, xp.float64))) ** (1 if name == "laplacian" else 2)
             gamma = 1 / (X.shape[1] * spread) if spread > 0 else 1.0
         elif isinstance(gamma, str):

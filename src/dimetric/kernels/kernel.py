@@ -7,12 +7,19 @@ from typing import Any, ClassVar
 from sklearn.base import BaseEstimator
 
 from dimetric._compat import Interval, StrOptions, check_params
+from dimetric._names import ArgumentErrorMixin
 
 NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
+# For each parameter of a kernel function: the default value, and the kernels that use it.
+FUNCTION_PARAMETERS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "gamma": ("scale", ("poly", "rbf", "laplacian", "sigmoid")),
+    "degree": (3, ("poly",)),
+    "coef0": (1.0, ("poly", "sigmoid")),
+}
 STRATEGIES = {"uniform", "greedy", "kmeans"}
 
 
-class Kernel(BaseEstimator):
+class Kernel(ArgumentErrorMixin, BaseEstimator):
     r"""The kernel function of a learner, and the approximation of its feature space.
 
     .. math:: k(x, x') = \langle \phi(x), \phi(x') \rangle
@@ -29,7 +36,8 @@ class Kernel(BaseEstimator):
 
     The parameter `kernel` of a kernel learner accepts this object. It also accepts a name or a
     function: ``KDA(kernel="poly")`` is short for ``KDA(kernel=Kernel("poly"))``. With the object, a
-    grid search can vary ``kernel__gamma``.
+    grid search can vary ``kernel__gamma``. ``fit`` raises an error if `gamma`, `degree` or `coef0`
+    is changed, but the kernel function does not use it.
 
     Parameters
     ----------
@@ -159,4 +167,20 @@ def checked_kernel(kernel: KernelLike) -> Kernel:
             f"params={checked.params} requires a kernel that is a function, but the kernel is "
             f"{checked.name!r}. Set gamma, degree or coef0 instead."
         )
+    _check_used_parameters(checked)
     return checked
+
+
+def _check_used_parameters(kernel: Kernel) -> None:
+    """Raise a ValueError if a parameter is set that the kernel function does not use."""
+    for parameter, (default, users) in FUNCTION_PARAMETERS.items():
+        value = getattr(kernel, parameter)
+        if kernel.name in users or value == default:
+            continue
+        is_function = callable(kernel.name)
+        chosen = "is a function" if is_function else f"is {kernel.name!r}"
+        remedy = f" or pass params={{{parameter!r}: {value!r}}}" if is_function else ""
+        raise ValueError(
+            f"{parameter}={value!r} has no effect, because the kernel {chosen}. Only the kernels "
+            f"{', '.join(users)} use {parameter}. Remove {parameter}{remedy}."
+        )

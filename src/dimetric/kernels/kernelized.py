@@ -25,6 +25,10 @@ class KernelizedMetric(KernelMetric):
     def _linear(self) -> LinearMetric:
         """Return the unfitted linear learner."""
 
+    def _name_of_linear(self) -> str:
+        """Return the name of the linear learner for messages: the class that the user wrote."""
+        return type(self).__name__
+
     def _kernel_rank(self) -> float | None:
         """Return the `n_components` of the kernel, or the default for "auto"."""
         n_components = as_kernel(self.kernel).n_components
@@ -49,6 +53,7 @@ class KernelizedMetric(KernelMetric):
         self, X: Array, supervision: Supervision | None, progress: Progress
     ) -> dict[str, Any]:
         learner = self._linear()
+        learner._kernel_learner = self._name_of_linear()
         check_params(learner)
         coordinates = self._fit_coordinates(X, self._kernel_rank(), principal=False)
         k = getattr(learner, "n_components", None)
@@ -177,6 +182,9 @@ class Kernelized(KernelizedMetric):
 
     def _linear(self) -> LinearMetric:
         return clone(self.learner)
+
+    def _name_of_linear(self) -> str:
+        return type(self.learner).__name__
 
     @property
     def _supervision_kinds(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -1,6 +1,5 @@
 """Kernel principal component analysis."""
 
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._compat import Interval, Progress
+from dimetric._warnings import warn
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels._function import KernelFunction
 from dimetric.kernels.kernel import KernelLike, checked_kernel
@@ -117,10 +117,9 @@ class KPCA(KernelMetric):
         values = np.asarray(coordinates.eigenvalues)
         n_zero = int(np.sum(values == 0))
         if n_zero:
-            warnings.warn(
+            warn(
                 f"{n_zero} of {coordinates.rank} components have no variance and are 0. Decrease "
                 "n_components to omit them.",
-                stacklevel=2,
             )
         for name, value in self._map_attributes(coordinates, np.eye(coordinates.rank), X).items():
             setattr(self, name, value)

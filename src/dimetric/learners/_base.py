@@ -22,6 +22,7 @@ from dimetric._arrays.validation import (
     encode_labels,
 )
 from dimetric._compat import CallbackSupportMixin, Progress, fit_method
+from dimetric._names import ArgumentErrorMixin
 from dimetric.supervision._validation import checked_constraints, supervision_source
 from dimetric.supervision.labels import Labels, Supervision
 from dimetric.supervision.pairs import Pairs
@@ -32,7 +33,12 @@ NamedObjects: TypeAlias = Mapping[str, Mapping[str, type]]
 
 
 class Learner(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator, ABC
+    ArgumentErrorMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    CallbackSupportMixin,
+    BaseEstimator,
+    ABC,
 ):
     """Base class of learners, which learn a map from data.
 
@@ -48,6 +54,13 @@ class Learner(
     _min_samples: ClassVar[int] = 2
     _min_classes: ClassVar[int] = 1
     _accepts_sparse: ClassVar[bool] = False
+    # Name of the kernel learner that fits this learner to coordinates of its feature space.
+    _kernel_learner: str | None = None
+
+    @property
+    def _name(self) -> str:
+        """Name of the learner that the user wrote, for messages."""
+        return self._kernel_learner or type(self).__name__
 
     @abstractmethod
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
@@ -162,7 +175,7 @@ class Learner(
         current = self._object_for(name, outer_value)
         others = [cls() for cls in dict.fromkeys(self._named_objects[name].values())]
         match = next((each for each in (current, *others) if inner in each.get_params()), None)
-        learner = type(self).__name__
+        learner = self._name
         if match is None:
             return f"{name}__{inner} cannot be set: no {name} of {learner} has that parameter."
         module = type(match).__module__.rpartition(".")[0]
@@ -191,7 +204,7 @@ class Learner(
         names = ", ".join(repr(each) for each in known)
         objects = ", ".join(f"{cls.__name__}()" for cls in dict.fromkeys(known.values()))
         raise ValueError(
-            f"{type(self).__name__} cannot use {name}={value!r}. Use one of the names {names}, or "
+            f"{self._name} cannot use {name}={value!r}. Use one of the names {names}, or "
             f"one of the objects {objects}."
         )
 

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.row_order import canonical_order
+from dimetric._warnings import warn
 
 MAX_LISTED_CLASSES = 5  # classes named in a warning
 
@@ -58,10 +59,9 @@ def class_clusters(
     short = np.flatnonzero(n_clusters < wanted)
     if len(short):
         names = classes[short[:MAX_LISTED_CLASSES]].tolist()
-        warnings.warn(
+        warn(
             f"{len(short)} of {len(wanted)} classes have fewer distinct samples than n_centroids: "
             f"{names}. Each distinct sample of these classes becomes a centroid.",
-            stacklevel=4,
         )
     return clusters
 

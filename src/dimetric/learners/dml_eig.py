@@ -52,10 +52,12 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
     DML-eig maximises the smallest distance between dissimilar samples. With labels, the similar
     pairs S are the pairs of the same class, and the dissimilar pairs D are all other pairs.
     Otherwise both are given. With :math:`X_S = \sum_S (x_i - x_j)(x_i - x_j)^T`, the constraint
-    limits the distances of similar pairs. The dual problem minimises the largest eigenvalue of a
-    weighted mean of :math:`X_S^{-1/2} (x_i - x_j) (x_i - x_j)^T X_S^{-1/2}` over D [1]_. Its values
-    bound the optimum: ``metadata()["gap"]`` is a proven bound on how far the objective is below its
-    maximum. The solvers replace the minimum by the smooth minimum
+    limits the distances of similar pairs. Directions in which the samples do not vary are dropped,
+    and d is the number of the other directions, so that a constant feature has no effect. The dual
+    problem minimises the largest eigenvalue of a weighted mean of
+    :math:`X_S^{-1/2} (x_i - x_j) (x_i - x_j)^T X_S^{-1/2}` over D [1]_. Its values bound the
+    optimum: ``metadata()["gap"]`` is a proven bound on how far the objective is below its maximum.
+    The solvers replace the minimum by the smooth minimum
     :math:`-\mu \log \frac{1}{|D|} \sum_D e^{-d^2 / \mu}`.
 
     Parameters
@@ -95,8 +97,8 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The map L. With fewer samples than features, it has one row for each direction in which
-        the samples differ.
+        The map L. It has fewer rows if the samples vary in fewer directions, for example if a
+        feature is constant or there are fewer samples than features.
     offset_ : array of shape (n_features,)
         Zeros.
     classes_ : ndarray of shape (n_classes,)

@@ -1,6 +1,5 @@
 """Distance metric learning through maximisation of the Jeffrey divergence."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -9,6 +8,7 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
+from dimetric._warnings import warn
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.sample_span import span_coordinates
@@ -117,10 +117,9 @@ class DMLMJ(LinearMetric):
         xp = namespace(scores)
         best = xp.argsort(scores, descending=True, stable=True)
         if self.n_components is not None and L.shape[0] < k:
-            warnings.warn(
-                f"Friends differ in only {L.shape[0]} direction(s), so DMLMJ returns {L.shape[0]} "
-                f"component(s) instead of {k}. Set alpha > 0 to get more components.",
-                stacklevel=2,
+            warn(
+                f"Friends differ in only {L.shape[0]} direction(s), so {self._name} returns "
+                f"{L.shape[0]} component(s) instead of {k}. Set alpha > 0 to get more components.",
             )
         best = best[: min(k, L.shape[0])]
         self.components_ = asarray_like(lifted(xp.take(L, best, axis=0)) * factor, X)

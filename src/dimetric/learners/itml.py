@@ -35,6 +35,8 @@ MAX_DEFAULT_CONSTRAINTS = 5000  # similar pairs, and as many dissimilar pairs
 # The default bounds are percentiles over all pairs of so few samples, or else over random pairs.
 MAX_SAMPLES_WITH_ALL_PAIRS = 200  # 19,900 pairs
 N_SAMPLED_PAIRS = 20_000
+# A prior is singular if the ratio of its eigenvalues is at most this many rounding errors times d.
+SINGULARITY_IN_EPS = 100
 
 
 class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
@@ -62,11 +64,13 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     bounds : pair of float or None, default=None
         The bounds u and l on squared distances. None stands for the 5th and 95th percentiles of
         the squared distances under the prior, over pairs of distinct samples.
-    prior : {"identity", "covariance"} or array of shape (n_features, n_features), \
+    prior : {"identity", "covariance", "random"} or array of shape (n_features, n_features), \
             default="identity"
         The positive definite prior :math:`M_0`. "covariance" is the inverse of the sample
         covariance. If the covariance is singular (constant or repeated features, fewer samples than
-        features), the pseudo-inverse is used, and M has the same null space.
+        features), the pseudo-inverse is used, and M has the same null space. "random" is a random
+        matrix :math:`A^T A`, whose :math:`2 d \times d` factor A has independent Gaussian entries.
+        It is scaled to the trace of the identity. A singular array raises an error.
     n_constraints : int or None, default=None
         Number of similar pairs, and of dissimilar pairs, that are sampled from labels. If there
         are fewer pairs, all are used. None stands for ``min(20 * n_classes**2, 5000)``.
@@ -86,7 +90,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Seed for sampling pairs, and for estimating the default bounds.
+        Seed for ``prior="random"``, for sampling pairs, and for estimating the default bounds.
 
     Attributes
     ----------
@@ -131,7 +135,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         **IterativeMetric._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "bounds": ["array-like", None],
-        "prior": [StrOptions({"identity", "covariance"}), "array-like"],
+        "prior": [StrOptions({"identity", "covariance", "random"}), "array-like"],
         "n_constraints": [Interval(Integral, 1, None, closed="left"), None],
         "unlabelled": [Real, str, None],
         "random_state": ["random_state"],
@@ -174,7 +178,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         X, factor = rescale_for_squares(X, affected="prior and bounds")
         xp, rng = namespace(X), check_random_state(self.random_state)
         # In the coordinates T x, where T^T T is the prior, the prior is the identity.
-        T = self._root_of_prior(X)
+        T = self._root_of_prior(X, rng)
         samples = xp.astype(X, xp.float64) @ asarray_like(T, X, dtype=xp.float64).T
         coordinates = Coordinates.of(samples, np.eye(len(T)), keep_outside=True)
         points = coordinates.samples / coordinates.sample_scale
@@ -189,20 +193,20 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
             ),
         )
 
-    def _root_of_prior(self, X: Array) -> np.ndarray:
+    def _root_of_prior(self, X: Array, rng: np.random.RandomState) -> np.ndarray:
         """Return T such that T^T T is the prior."""
         d = X.shape[1]
         if isinstance(self.prior, str):
             if self.prior == "identity":
                 return np.eye(d)
-            return to_host(Covariance().fit(X).components_).astype(np.float64)
+            if self.prior == "covariance":
+                return to_host(Covariance().fit(X).components_).astype(np.float64)
+            R = np.linalg.qr(rng.normal(size=(2 * d, d))).R
+            return R * (d / np.sum(R**2)) ** 0.5
         M0 = check_array(to_host(self.prior), dtype=np.float64, input_name="prior")
         if M0.shape != (d, d):
             raise ValueError(f"prior has shape {M0.shape}, but must have shape ({d}, {d}).")
-        is_symmetric = np.allclose(M0, M0.T, rtol=1e-6, atol=1e-9 * np.abs(M0).max())
-        if not is_symmetric or np.linalg.eigvalsh((M0 + M0.T) / 2)[0] <= 0:
-            raise ValueError("prior must be symmetric and positive definite.")
-        return square_root(M0)
+        return _root_of_definite(M0)
 
     def _checked_bounds(self, points: Array, rng: np.random.RandomState) -> tuple[float, float]:
         """Return the given bounds, or percentiles of the squared distances."""
@@ -267,3 +271,30 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         if isinstance(result, ProvenResult):
             return {"gap": result.gap}
         return {"gap": max(0.0, result.value - dual_value(problem.objective, solution.map))}
+
+
+def _root_of_definite(M0: np.ndarray) -> np.ndarray:
+    """Return T such that T^T T is the prior, or raise if the prior is not positive definite.
+
+    The features are scaled to a unit diagonal first, so that their units do not decide whether the
+    prior counts as singular.
+    """
+    diagonal = np.diag(M0)
+    if not np.all(diagonal > 0):
+        i = int(np.argmin(diagonal))
+        raise ValueError(
+            f"prior must be positive definite, but its diagonal entry {i} is {diagonal[i]:.3g}."
+        )
+    units = np.sqrt(diagonal)
+    scaled = M0 / units / units[:, None]
+    if not np.allclose(scaled, scaled.T, rtol=0, atol=1e-6):
+        raise ValueError("prior must be symmetric. Pass (prior + prior.T) / 2 instead.")
+    scaled = (scaled + scaled.T) / 2
+    smallest, largest = np.linalg.eigvalsh(scaled)[[0, -1]]
+    if smallest <= SINGULARITY_IN_EPS * len(M0) * np.finfo(np.float64).eps * largest:
+        raise ValueError(
+            "prior must be positive definite, but it is singular or has a negative eigenvalue: "
+            f"scaled to a diagonal of 1, its smallest eigenvalue is {smallest:.3g}. Add a small "
+            "multiple of the identity to it."
+        )
+    return square_root(scaled) * units

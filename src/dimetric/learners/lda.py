@@ -1,6 +1,5 @@
 """Linear discriminant analysis."""
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 from time import perf_counter
@@ -12,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.validation import checked_samples_with_labels, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
+from dimetric._warnings import warn
 from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs, top_ratio, whitening
@@ -219,13 +219,13 @@ class LDA(LinearMetric):
         if T.shape[0] == 0:
             raise ValueError(
                 "All samples of each class are identical, so the scatter within classes is zero "
-                "and LDA is not defined."
+                f"and {self._name} is not defined."
             )
         if T.shape[0] < k:
-            warnings.warn(
-                f"The samples vary in only {T.shape[0]} direction(s) within classes, so LDA "
-                f"returns {T.shape[0]} component(s) instead of {k}. Set reg > 0 to get more.",
-                stacklevel=2,
+            warn(
+                f"The samples vary in only {T.shape[0]} direction(s) within classes, so "
+                f"{self._name} returns {T.shape[0]} component(s) instead of {k}. Set reg > 0 "
+                "to get more.",
             )
         values, L, total = top_ratio(
             pencil.between, T, min(k, T.shape[0]), is_root=pencil.between_is_root

@@ -1,6 +1,5 @@
 """Logistic discriminant metric learning."""
 
-import warnings
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -9,6 +8,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._compat import Interval
+from dimetric._warnings import warn
 from dimetric.learners._fitting.convex import ConvexMetric, LinearBound
 from dimetric.learners._fitting.problem import MapCallback, Problem, Solution
 from dimetric.objectives import fast_paths
@@ -212,7 +212,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
             raise ValueError("LDML requires at least 2 labelled samples, but y has only 1.")
         if labels.n_classes in (1, n_labelled):
             content = "only one class" if labels.n_classes == 1 else "no class with two samples"
-            warnings.warn(f"y has {content}, so LDML has nothing to learn.", stacklevel=2)
+            warn(f"y has {content}, so LDML has nothing to learn.")
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray

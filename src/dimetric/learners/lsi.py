@@ -57,10 +57,12 @@ class LSI(ConstrainedMetric[Objective]):
     With labels, the similar pairs S (must-links) are the pairs of the same class, and the
     dissimilar pairs D (cannot-links) are all other pairs. Otherwise both are given. With
     :math:`X_S = \sum_S (x_i - x_j)(x_i - x_j)^T`, the constraint limits the distances of similar
-    pairs. The distances of dissimilar pairs are not squared, because with squares the optimal M
-    has rank one: its only direction is the top eigenvector of :math:`X_S^{-1} X_D` [1]_, where
-    :math:`X_D` is the same sum over D. The problem is convex, and ``metadata()["gap"]`` is a proven
-    bound on how far the objective is below its maximum.
+    pairs. Directions in which the samples do not vary are dropped, and d is the number of the other
+    directions, so that a constant feature has no effect. The distances of dissimilar pairs are not
+    squared, because with squares the optimal M has rank one: its only direction is the top
+    eigenvector of :math:`X_S^{-1} X_D` [1]_, where :math:`X_D` is the same sum over D. The problem
+    is convex, and ``metadata()["gap"]`` is a proven bound on how far the objective is below its
+    maximum.
 
     Parameters
     ----------
@@ -76,7 +78,8 @@ class LSI(ConstrainedMetric[Objective]):
         if samples vary in a direction in which similar samples do not, such as a feature that is
         constant within each class. `fit` then raises an error.
     diagonal : bool, default=False
-        Whether to restrict M to diagonal matrices, which weight the features.
+        Whether to restrict M to diagonal matrices, which weight the features. d is then the number
+        of features that vary.
     solver : {"lbfgs", "projected"} or solver object, default="lbfgs"
         Solver. :class:`~dimetric.solvers.LBFGS` maximises over maps L, :math:`M = L^T L`. It
         rescales each L to meet the constraint with equality, so that no constraint remains.
@@ -95,8 +98,8 @@ class LSI(ConstrainedMetric[Objective]):
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The map L. With fewer samples than features, it has one row for each direction in which
-        the samples differ.
+        The map L. It has fewer rows if the samples vary in fewer directions, for example if a
+        feature is constant or there are fewer samples than features.
     offset_ : array of shape (n_features,)
         Zeros.
     classes_ : ndarray of shape (n_classes,)

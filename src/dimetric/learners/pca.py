@@ -1,6 +1,5 @@
 """Principal component analysis."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
@@ -13,6 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.validation import checked_samples, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
+from dimetric._warnings import warn
 from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.principal_axes import PrincipalAxes, axes_by_iteration, axes_from_moments
 from dimetric.linalg.scatter import Moments
@@ -300,10 +300,9 @@ class PCA(LinearMetric):
         xp = namespace(s)
         flat = s <= max(n, self.n_features_in_) * eps(X) * s[0]
         if bool(xp.any(flat)):
-            warnings.warn(
+            warn(
                 f"{int(xp.sum(xp.astype(flat, xp.int64)))} of {s.shape[0]} components have no "
                 "variance, so whitening maps them to 0. Use a smaller n_components to drop them.",
-                stacklevel=2,
             )
         return xp.where(flat, xp.inf, s / (n - 1) ** 0.5)
 

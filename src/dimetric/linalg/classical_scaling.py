@@ -9,7 +9,6 @@ References
 .. [1] W. S. Torgerson, "Multidimensional scaling: I. Theory and method", Psychometrika 17, 1952.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +20,7 @@ from scipy.sparse.linalg import LinearOperator, eigs
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.threads import run_on_threads
+from dimetric._warnings import warn
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
@@ -81,10 +81,9 @@ class PrincipalCoordinates:
         """Warn if some of the k largest eigenvalues are negative, and suggest a remedy."""
         negative = int(np.sum(self.values < -self.noise))
         if negative:
-            warnings.warn(
+            warn(
                 f"{negative} of {len(self.values)} eigenvalues are negative, because the "
                 f"distances are not Euclidean. The corresponding coordinates are 0. {remedy}",
-                stacklevel=4,
             )
 
     def place(self, D: Array) -> Array:

@@ -1,11 +1,11 @@
 """Largest eigenpairs of a symmetric matrix that is given by its products with vectors."""
 
-import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from dimetric._warnings import warn
 from dimetric.linalg.spectral import fixed_signs
 
 MAX_BASIS_VECTORS = 192  # exceeded only if k is large; n / 8 if n is small
@@ -145,8 +145,7 @@ class _Subspace:
 
 
 def _warn_not_converged(k: int, residual: float) -> None:
-    warnings.warn(
+    warn(
         f"The eigenvectors of the {k} largest eigenvalues did not converge in {MAX_PASSES} passes. "
         f"The relative residual is {residual:.0e}.",
-        stacklevel=4,
     )

@@ -81,6 +81,14 @@ class Stress:
             total += float(np.sum(square if self._W is None else self._W[b] * square))
         return total / 2
 
+    def stress_1(self, Z: np.ndarray) -> float:
+        r"""Return Kruskal's stress-1, which has no unit.
+
+        .. math:: \Big( \sum_{i<j} w_{ij} (\delta_{ij} - d_{ij})^2
+                  \Big/ \sum_{i<j} w_{ij} d_{ij}^2 \Big)^{1/2}
+        """
+        return (self.value(Z) / (self.sum_of_squares(Z) or 1.0)) ** 0.5
+
     def minimum(self, pull: np.ndarray) -> np.ndarray:
         """Return the coordinates that minimise the majorising function, given B(Z) Z."""
         return pull / self._n if self._W is None else cho_solve(self._root, pull)
@@ -119,13 +127,24 @@ class NonmetricStress(Stress):
     def evaluate(self, Z: np.ndarray) -> Evaluation:
         """Return the stress at Z with the best disparities, and B(Z) Z for the next step."""
         if self._is_evaluated:
-            distances = pdist(Z)[self._known]
-            sums = np.bincount(self._level_index, self._weights * distances)
-            means = sums / self._level_weights
-            increasing = isotonic_regression(means, weights=self._level_weights).x
-            self._set_target(self._disparity_matrix(increasing))
+            self._set_target(self._disparity_matrix(self._fitted(pdist(Z)[self._known])))
         self._is_evaluated = True
         return super().evaluate(Z)
+
+    def stress_1(self, Z: np.ndarray) -> float:
+        """Return Kruskal's stress-1, with the isotonic regression of the distances as target.
+
+        The regression is not scaled, as Kruskal defines it. Therefore stress-1 is at most 1.
+        """
+        distances = pdist(Z)[self._known]
+        errors = distances - self._fitted(distances)[self._level_index]
+        total = float(np.sum(self._weights * distances**2))
+        return (float(np.sum(self._weights * errors**2)) / (total or 1.0)) ** 0.5
+
+    def _fitted(self, distances: np.ndarray) -> np.ndarray:
+        """Return the isotonic regression of the distances on the dissimilarities, by level."""
+        means = np.bincount(self._level_index, self._weights * distances) / self._level_weights
+        return isotonic_regression(means, weights=self._level_weights).x
 
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the corners of the step function from dissimilarities to disparities."""

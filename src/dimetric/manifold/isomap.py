@@ -1,6 +1,5 @@
 """Isomap: multidimensional scaling of geodesic distances."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -17,6 +16,7 @@ from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.validation import check_dissimilarities, rescale_for_squares
 from dimetric._compat import HasMethods, Interval, Progress, StrOptions
+from dimetric._warnings import warn
 from dimetric.linalg.classical_scaling import PrincipalCoordinates, principal_coordinates
 from dimetric.linalg.correlation import moments, residual_variance
 from dimetric.manifold._embedding import LandmarkEmbedding
@@ -241,10 +241,9 @@ class Isomap(LandmarkEmbedding):
                 f"{isolated.sum()} of {len(isolated)} samples have no edge in the given graph. Add "
                 "at least one edge for each sample."
             )
-        warnings.warn(
+        warn(
             f"{isolated.sum()} of {len(isolated)} samples have no neighbour within radius="
             f"{self.radius}. Each was linked to its nearest neighbour. Increase radius.",
-            stacklevel=2,
         )
         added = (
             nearest.precomputed_edges(X[isolated])

@@ -1,6 +1,5 @@
 """Locally linear embedding and its variants."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, to_host
 from dimetric._arrays.row_order import distinct_rows
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
+from dimetric._warnings import warn
 from dimetric.learners.pca import PCA
 from dimetric.linalg.smallest_eigenvectors import smallest_eigenvectors
 from dimetric.manifold._embedding import Embedding
@@ -176,10 +176,9 @@ class LLE(Embedding):
         if k >= n:
             raise ValueError(f"n_neighbors={k} must be at most n_samples - 1 = {n - 1}.")
         if k >= n_distinct:
-            warnings.warn(
+            warn(
                 f"X has only {n_distinct} distinct samples. n_neighbors={k} was reduced to "
                 f"{n_distinct - 1}.",
-                stacklevel=2,
             )
         k = min(int(k), n_distinct - 1)
         least = {
@@ -205,11 +204,10 @@ def _components(neighbors: np.ndarray) -> list[np.ndarray]:
     """Return the row indices of each connected component. Warn if there are several."""
     n_parts, label = csgraph.connected_components(_neighbor_graph(neighbors), directed=False)
     if n_parts > 1:
-        warnings.warn(
+        warn(
             f"The neighbour graph has {n_parts} connected components. Each was embedded separately "
             "and aligned with the principal components of X. Increase n_neighbors to embed them "
             "together.",
-            stacklevel=2,
         )
     return [np.flatnonzero(label == part) for part in range(n_parts)]
 
@@ -225,10 +223,9 @@ def _warn_about_closed_groups(neighbors: np.ndarray, n_parts: int) -> None:
     leaves = label[links.row] != label[links.col]
     n_closed = n_groups - len(np.unique(label[links.row[leaves]]))
     if n_closed > n_parts:
-        warnings.warn(
+        warn(
             f"{n_closed} groups of samples have no neighbour outside their group. The embedding "
             "mainly shows these groups. Increase n_neighbors or choose another method.",
-            stacklevel=2,
         )
 
 

@@ -36,8 +36,8 @@ class MDS(LandmarkEmbedding):
     .. math:: \sigma(Z) = \sum_{i<j} w_{ij} (\hat d_{ij} - |z_i - z_j|)^2
 
     where :math:`\hat d` are the dissimilarities if ``metric_mds=True``, otherwise the isotonic
-    regression of the distances on the dissimilarities. New samples are placed where the stress is
-    lowest.
+    regression of the distances on the dissimilarities, scaled to a mean square of 1 in
+    :math:`\sigma`. New samples are placed where the stress is lowest.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ class MDS(LandmarkEmbedding):
         Stop when an iteration lowers the stress by less than this fraction of the sum of squared
         distances.
     normalized_stress : bool or "auto", default="auto"
-        Whether ``stress_`` is Kruskal's stress-1, the square root of the stress divided by the sum
-        of squared distances. ``"auto"`` means True for non-metric scaling only.
+        Whether ``stress_`` is Kruskal's stress-1, or else the stress :math:`\sigma(Z)`. "auto"
+        means stress-1 for non-metric scaling only.
     verbose : int, default=0
         If not 0, log the stress after each iteration.
     random_state : int, RandomState or None, default=None
@@ -89,17 +89,15 @@ class MDS(LandmarkEmbedding):
     landmarks_ : array of shape (n_landmarks,)
         Row indices of the landmarks, if there are any.
     stress_ : float
-        For ``"smacof"``: the final stress.
+        For ``"smacof"``: the final :math:`\sigma(Z)`, or Kruskal's stress-1 [5]_, which is
+        :math:`(\sum w_{ij} (\hat d_{ij} - d_{ij})^2 / \sum w_{ij} d_{ij}^2)^{1/2}` with
+        :math:`d_{ij} = |z_i - z_j|`. Equal dissimilarities have equal :math:`\hat d`.
     n_iter_ : int
         For ``"smacof"``, the number of iterations from the best start. Otherwise 1.
     history_ : tuple of float
         For ``"smacof"``: the stress at the best start and after each iteration from there.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names if X has any.
-
-    See Also
-    --------
-    Isomap : Classical scaling of geodesic distances.
 
     References
     ----------
@@ -109,6 +107,7 @@ class MDS(LandmarkEmbedding):
     .. [3] V. de Silva, J. B. Tenenbaum, "Sparse multidimensional scaling using landmark points",
        Stanford University, 2004.
     .. [4] J. B. Kruskal, M. Wish, "Multidimensional scaling", Sage, 1978.
+    .. [5] J. B. Kruskal, "Nonmetric multidimensional scaling", Psychometrika 29, 1964.
 
     Examples
     --------
@@ -287,16 +286,15 @@ class MDS(LandmarkEmbedding):
             setattr(self, name, value)
         self.n_iter_ = best.n_iter
         self.history_ = tuple(stress / self._unit**2 for stress in best.history)
-        stress1 = (best.value / (objective.sum_of_squares(best.x) or 1.0)) ** 0.5
-        automatic = self.normalized_stress == "auto"
+        stress_1, automatic = objective.stress_1(best.x), self.normalized_stress == "auto"
         normalized = not self.metric_mds if automatic else self.normalized_stress
-        self.stress_ = stress1 if normalized else best.value / self._unit**2
+        self.stress_ = stress_1 if normalized else best.value / self._unit**2
         return {
             "n_components": self.n_components,
             "n_iter": best.n_iter,
             "initial_objective": best.history[0] / self._unit**2,
             "final_objective": best.value / self._unit**2,
-            "normalized_stress": stress1,
+            "normalized_stress": stress_1,
             "converged": best.converged,
             "reason": best.reason,
         }

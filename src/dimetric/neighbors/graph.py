@@ -5,7 +5,6 @@ graphs, both directions of an edge are stored. Edges of length 0 between identic
 stored explicitly.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from scipy.sparse import csgraph
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.row_order import canonical_order
+from dimetric._warnings import warn
 from dimetric.neighbors.metric_search import (
     Metric,
     distances_between,
@@ -139,12 +139,11 @@ class Neighborhood:
 
 
 def _warn_about_bridges(bridges: np.ndarray) -> None:
-    warnings.warn(
+    warn(
         f"The neighbour graph has {len(bridges) + 1} connected components. They were joined by the "
         f"shortest bridging edges ({len(bridges)} added, the longest of length "
         f"{bridges.max():.3g}). Increase n_neighbors or radius, or analyse the components "
         "separately.",
-        stacklevel=3,
     )
 
 

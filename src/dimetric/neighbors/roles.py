@@ -1,11 +1,11 @@
 """Friends and enemies: the nearest samples of the same class, and of other classes."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
+from dimetric._warnings import warn
 from dimetric.neighbors.euclidean_search import EuclideanSearch, Part
 
 
@@ -36,6 +36,7 @@ def friends(X: Array, codes: np.ndarray, k: int) -> Neighbors:
     Examples
     --------
     >>> X, codes = np.array([[0.0], [2.0], [9.0], [1.0]]), np.array([0, 0, 0, 1])
+    >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):
     ...     nearest = friends(X, codes, 1)
     >>> nearest.indices.ravel(), nearest.counts
@@ -106,8 +107,7 @@ def _warn_about_missing(counts: np.ndarray, k: int, role: str) -> None:
     if few:
         whose = "their classes" if role == "friends" else "other classes"
         none = int(np.sum(counts == 0))
-        warnings.warn(
+        warn(
             f"{few} of {len(counts)} samples have fewer than {k} {role}, because {whose} are "
             f"too small. Fewer {role} are used for these samples ({none} have none).",
-            stacklevel=2,
         )

@@ -1,6 +1,5 @@
 """Validation of the data, the embedding and the options of quality scores."""
 
-import warnings
 from numbers import Integral
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.utils.validation import column_or_1d
 
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
 from dimetric._arrays.validation import check_dissimilarities, checked_array, rescale_for_squares
+from dimetric._warnings import warn
 
 
 def checked_embedding(
@@ -37,9 +37,8 @@ def checked_embedding(
     if _all_equal(X, metric):
         raise ValueError("All points of X are equal, so the quality of an embedding is undefined.")
     if _all_equal(Z, "euclidean"):
-        warnings.warn(
+        warn(
             "All points of Z are equal, so the first rows count as neighbours in the embedding.",
-            stacklevel=3,
         )
     X, factor_x = rescale_for_squares(X)
     Z, factor_z = rescale_for_squares(asarray_like(Z, X, dtype=namespace(X).float64), "Z")

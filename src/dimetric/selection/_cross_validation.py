@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import is_foreign, to_host
+from dimetric._warnings import warn
 from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.learners._inner_learner import last_step
 
@@ -232,9 +233,7 @@ def _reduced_folds(cv: int, limit: int, limit_name: str) -> int:
     if cv <= limit:
         return cv
     reduced = max(2, limit)
-    warnings.warn(
-        f"cv={cv} is larger than {limit_name}, {limit}. Using {reduced} folds.", stacklevel=4
-    )
+    warn(f"cv={cv} is larger than {limit_name}, {limit}. Using {reduced} folds.")
     return reduced
 
 

@@ -1,11 +1,12 @@
 """The result of a solver, and the record that a solver keeps of its iterations."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+
+from dimetric._warnings import warn
 
 # Reasons to stop.
 GRADIENT_BELOW_TOL = "gradient below tol"
@@ -62,10 +63,9 @@ class Result:
         The warning states the reason and the `remedy`.
         """
         if not self.converged and self.reason != STOPPED_BY_CALLBACK:
-            warnings.warn(
+            warn(
                 f"{name} did not converge: {self.reason}. {remedy}",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from dimetric._names import ArgumentErrorMixin
 from dimetric.solvers.result import Callback, Function, Result
 
 
@@ -37,7 +38,7 @@ class BatchedFunction(Protocol):
         """
 
 
-class Solver(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+class Solver(ArgumentErrorMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """A method that minimises a function of a vector.
 
     The constructor only stores parameters. ``get_params``, ``set_params``, ``clone`` and ``repr``

@@ -60,7 +60,9 @@ def sign_test(
     Here :math:`n_l, n_e, n_r` count the differences :math:`z = b - a` below, within and above the
     rope :math:`[-r, r]`. The prior is one more difference :math:`z_0` with weight s. The
     probability of an outcome is the frequency with which its :math:`\theta` is the largest of the
-    three [1]_.
+    three [1]_. With r = 0, a difference of 0, also that of the prior, counts half on each side, as
+    in the sign test based on the Dirichlet process [2]_: half of :math:`\theta_e` is added to each
+    side, and :math:`\theta_e = 0`. Such a difference therefore favours neither side.
 
     Parameters
     ----------
@@ -85,6 +87,9 @@ def sign_test(
     .. [1] A. Benavoli, G. Corani, J. Demsar, M. Zaffalon, "Time for a change: a tutorial for
        comparing multiple classifiers through Bayesian analysis", Journal of Machine Learning
        Research 18, 2017.
+    .. [2] A. Benavoli, F. Mangili, G. Corani, M. Zaffalon, F. Ruggeri, "A Bayesian Wilcoxon
+       signed-rank test based on the Dirichlet process", International Conference on Machine
+       Learning, 2014.
 
     Examples
     --------
@@ -102,7 +107,7 @@ def sign_test(
     fractions[:, alpha > 0] = check_random_state(random_state).dirichlet(
         alpha[alpha > 0], int(n_samples)
     )
-    return _posterior_from_fractions(fractions)
+    return _posterior_from_fractions(fractions, rope)
 
 
 @check_types
@@ -171,10 +176,7 @@ def signed_rank_test(
         fractions[rows, 0] = np.sum((w @ below) * w, axis=1)
         fractions[rows, 2] = np.sum((w @ above) * w, axis=1)
     fractions[:, 1] = 1 - fractions[:, 0] - fractions[:, 2]
-    if rope == 0:
-        half, zeros = fractions[:, 1] / 2, np.zeros(len(fractions))
-        fractions = np.stack([fractions[:, 0] + half, zeros, fractions[:, 2] + half], axis=1)
-    return _posterior_from_fractions(fractions)
+    return _posterior_from_fractions(fractions, rope)
 
 
 @check_types
@@ -242,20 +244,34 @@ def correlated_t_test(
     rng = check_random_state(random_state)
     rounding = float(np.max(_rounding_error(a, b)))
     if scale <= rounding:  # the difference is the same in all folds: the posterior is a point
-        left, inside, right = np.eye(3)[_regions(np.asarray(mean), rope + rounding)].tolist()
+        region = np.eye(3)[[_regions(np.asarray(mean), rope + rounding)]]
+        left, inside, right = _without_empty_rope(region, rope)[0].tolist()
         return Posterior(left, inside, right, np.full(int(n_samples), mean))
     df = len(z) - 1
     left = float(t.cdf(-rope, df, mean, scale))
     right = float(t.sf(rope, df, mean, scale))
     samples = mean + scale * rng.standard_t(df, int(n_samples))
-    return Posterior(left, max(0.0, 1 - left - right), right, samples)
+    inside = max(0.0, 1 - left - right) if rope > 0 else 0.0
+    return Posterior(left, inside, right, samples)
 
 
-def _posterior_from_fractions(fractions: np.ndarray) -> Posterior:
-    """Return how often each of the three fractions is the largest. Ties are divided equally."""
+def _without_empty_rope(fractions: np.ndarray, rope: float) -> np.ndarray:
+    """Return the fractions. If the rope is 0, divide that of the rope between the two sides."""
+    if rope > 0:
+        return fractions
+    half, zeros = fractions[:, 1] / 2, np.zeros(len(fractions))
+    return np.stack([fractions[:, 0] + half, zeros, fractions[:, 2] + half], axis=1)
+
+
+def _posterior_from_fractions(fractions: np.ndarray, rope: float) -> Posterior:
+    """Return how often each of the three fractions is the largest. Ties are divided equally.
+
+    Without a rope, only the two sides are compared.
+    """
+    fractions = _without_empty_rope(fractions, rope)
     largest = fractions == np.max(fractions, axis=1, keepdims=True)
-    left, rope, right = np.mean(largest / np.sum(largest, axis=1, keepdims=True), axis=0)
-    return Posterior(float(left), float(rope), float(right), fractions)
+    left, inside, right = np.mean(largest / np.sum(largest, axis=1, keepdims=True), axis=0)
+    return Posterior(float(left), float(inside), float(right), fractions)
 
 
 def _regions(z: np.ndarray, edge: Any) -> np.ndarray:

@@ -1,13 +1,14 @@
 """Folds of pairs or triplets for cross-validation."""
 
 import heapq
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
+
+from dimetric._warnings import warn
 
 MIN_TEST_FRACTION = 0.05  # warn if a smaller fraction of the constraints is left for testing
 
@@ -124,8 +125,7 @@ def _check_folds(
             raise ValueError(f"Fold {k} of {len(parts)} has no {missing} constraints: {reason}.")
     n_tested = sum(len(test) for _, test in parts)
     if n_tested < MIN_TEST_FRACTION * n_constraints:
-        warnings.warn(
+        warn(
             f"Only {n_tested} of {n_constraints} constraints are used for testing, because the "
             "others link samples of different folds. Use fewer folds, or set share_samples=True.",
-            stacklevel=4,
         )

@@ -32,7 +32,8 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
               M \succeq 0, \qquad A = X_S + \delta \tfrac{\mathrm{tr} X_S}{d} I, \quad
               X_S = \sum_S (x_i - x_j)(x_i - x_j)^T
 
-    The similar pairs S are the user's pairs, or all pairs of the same class. The factor
+    The similar pairs S are the user's pairs, or all pairs of the same class. Directions in which
+    the samples do not vary are dropped, and d is the number of the other directions. The factor
     :math:`\rho^{reg}` prevents a low rank, see :class:`RegularizedGain`. In coordinates in which
     A is the identity, the constraint is that the trace of M is at most 1. Since g increases with
     the scale of M, each map can be rescaled to norm 1, and no constraint remains.
@@ -74,8 +75,10 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
 
     def _problem(self, X: Array, supervision: Supervision) -> Problem[RegularizedGain[GainT]]:
         X, supervision, _ = in_canonical_order(X, supervision)
-        X, factor = rescale_for_squares(X)  # all parameters are scale-free
         xp, d = namespace(X), X.shape[1]
+        # The value of a constant feature must not set the scale or the size of rounding errors.
+        X = xp.where(xp.max(X, axis=0) > xp.min(X, axis=0), X, xp.zeros_like(X))
+        X, factor = rescale_for_squares(X)  # all parameters are scale-free
         # In float32, the smallest of many distances would be dominated by rounding errors.
         coordinates = Coordinates.of(
             xp.astype(X, xp.float64), np.zeros((1, d)), keep_outside=False, rotate=not self.diagonal
@@ -115,7 +118,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
 
         `rounding` is the rounding error of each feature.
         """
-        name, d = type(self).__name__, len(rounding)
+        name = type(self).__name__
         S, n_pairs = similar_scatter(coordinates.samples, supervision), n_similar_pairs(supervision)
         if coordinates.basis is not None:  # the coordinates mix features
             rounding = np.full(len(S), np.max(rounding))
@@ -124,9 +127,11 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
                 f"{name} needs similar samples that differ, but the samples of each class or of "
                 "each similar pair are identical."
             )
-        ridge = self.delta * float(np.trace(S)) / d
-        if ridge > 0:
-            return self._whitening_of(S + ridge * np.eye(len(S)), coordinates, 0 * rounding)
+        if self.delta > 0:
+            P = self._varying_directions(coordinates, rounding)
+            ridge = self.delta * float(np.trace(S)) / len(P)
+            A = P @ S @ P.T + ridge * np.eye(len(P))
+            return self._whitening_of(A, coordinates, np.zeros(len(P))) @ P
         T = self._whitening_of(S, coordinates, n_pairs**0.5 * rounding)
         total = to_host(Moments.of_all(coordinates.samples, root=False).spread)
         n_directions = len(
@@ -139,6 +144,21 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
                 "constant within classes or similar pairs."
             )
         return T
+
+    def _varying_directions(self, coordinates: Coordinates, rounding: np.ndarray) -> np.ndarray:
+        """Return an orthonormal basis, as rows, of the directions in which the samples vary."""
+        n, d = coordinates.samples.shape
+        if coordinates.basis is not None:  # the coordinates have only such directions
+            return np.eye(d)
+        root = to_host(Moments.of_all(coordinates.samples, root=True).spread)
+        noise = n**0.5 * rounding
+        if self.diagonal:
+            return np.eye(d)[np.linalg.norm(root, axis=0) > noise]
+        T = whitening(root, is_root=True, rounding=noise)[0]
+        varies = np.any(T != 0, axis=0)
+        if len(T) == np.sum(varies):  # do not mix features, which may have different units
+            return np.eye(d)[varies]
+        return np.linalg.qr(root.T @ (root @ T.T)).Q.T
 
     def _whitening_of(
         self, S: np.ndarray, coordinates: Coordinates, rounding: np.ndarray

@@ -1,6 +1,5 @@
 """Base class of learners that are fitted by a solver."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -14,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Interval, Progress, check_params
+from dimetric._warnings import warn
 from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem, Solution
 from dimetric.learners._fitting.verbose import report
 from dimetric.learners._linear import LinearMetric
@@ -49,7 +49,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
 
         def callback(current: Callable[[], np.ndarray], value: float, n_iter: int) -> bool:
             if self.verbose:
-                name, objective = type(self).__name__, problem.reported_objective(value)
+                name, objective = self._name, problem.reported_objective(value)
                 report("[%s] iteration %d: objective %.6g", name, n_iter, objective)
             return progress.step(lambda: problem.attributes(current()))
 
@@ -108,7 +108,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
 
     def _warn_if_not_converged(self, result: Result, solver: Solver) -> None:
         """Warn if the solver did not converge, or made no progress."""
-        name, remedy = type(self).__name__, self._remedy
+        name, remedy = self._name, self._remedy
         if hasattr(solver, "eta0") and result.reason.startswith((DIVERGED, STALLED)):
             remedy = "Lower eta0 of the solver, or set its learning_rate to 'adaptive'."
         elif result.reason == NO_BATCH:
@@ -117,10 +117,10 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         one_class = len(getattr(self, "classes_", ())) == 1
         is_flat = result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL
         if is_flat and not one_class and not self._start_is_given():
-            warnings.warn(
+            choice = "init" if self._kernel_learner is None else "kernel"
+            warn(
                 f"{name} made no progress, because the objective is flat at the initial map. The "
                 "initial distances may be too large, too small or all 0. Scale the features, or "
-                "set another init.",
+                f"set another {choice}.",
                 ConvergenceWarning,
-                stacklevel=3,
             )

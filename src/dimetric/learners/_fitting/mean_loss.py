@@ -1,6 +1,5 @@
 """Base class of learners that minimise a mean loss over maps."""
 
-import warnings
 from abc import abstractmethod
 from dataclasses import replace
 from numbers import Integral, Real
@@ -12,6 +11,7 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
+from dimetric._warnings import warn
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.coordinates import Coordinates
 from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
@@ -107,11 +107,13 @@ class MeanLossMetric(IterativeMetric[LossT]):
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
         if self._solver().steps_over == "metrics":
             if k is not None and k < d:
-                name = f"{type(self).__name__}(solver={self.solver!r})"
+                name, what = f"{self._name}(solver={self.solver!r})", "features"
+                reduced = f"reduce the features first: make_pipeline(PCA({k}), {name})"
+                if self._kernel_learner is not None:
+                    what, reduced = "coordinates", f"set kernel=Kernel(n_components={k})"
                 raise ValueError(
-                    f"solver={self.solver!r} learns a metric of all {d} features and cannot use "
-                    f"n_components={k}. Use another solver, or reduce the features first: "
-                    f"make_pipeline(PCA({k}), {name})."
+                    f"solver={self.solver!r} learns a metric of all {d} {what} and cannot use "
+                    f"n_components={k}. Use another solver, or {reduced}."
                 )
             k = None  # the number of rows is the rank of the metric
         if self.warm_start and hasattr(self, "components_"):
@@ -149,13 +151,12 @@ class MeanLossMetric(IterativeMetric[LossT]):
         if not isinstance(supervision, Labels):
             return
         codes, classes = supervision.codes, supervision.classes
-        name, alone = type(self).__name__, np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
+        name, alone = self._name, np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
         if len(classes) == 1:
-            warnings.warn(f"y has only one class, so {name} has nothing to learn.", stacklevel=3)
+            warn(f"y has only one class, so {name} has nothing to learn.")
         elif len(alone) and self._needs_class_neighbors:
-            warnings.warn(
+            warn(
                 f"{len(alone)} of {len(classes)} classes have a single sample: "
                 f"{classes[alone[:5]].tolist()}. These samples have no neighbour of their class to "
                 "learn from.",
-                stacklevel=3,
             )
