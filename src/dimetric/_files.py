@@ -174,16 +174,17 @@ def _write_error(
     return WriteError(path, number, f"{text}, so the old file is unchanged" if keeps_old else text)
 
 
-def _no_room_errno(error: Exception) -> int | None:
+def _no_room_errno(error: BaseException | None) -> int | None:
     """Return the number of an error that reports a full disk, or None.
 
     Libraries written in C++ and Rust raise their own types of errors, which contain the text of
-    the system.
+    the system. Libraries in Python may raise another error while they handle the first one.
     """
-    text = str(error)
-    for number in NO_ROOM_ERRNOS:
-        if getattr(error, "errno", None) == number or os.strerror(number) in text:
-            return number
+    while error is not None:
+        for number in NO_ROOM_ERRNOS:
+            if getattr(error, "errno", None) == number or os.strerror(number) in str(error):
+                return number
+        error = error.__cause__ or error.__context__
     return None
 
 
