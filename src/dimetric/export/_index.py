@@ -157,6 +157,8 @@ def write_usearch(index: Any, path: str | os.PathLike[str]) -> None:
             index.save(str(temporary))
         except RuntimeError as error:  # usearch does not say why it cannot write
             raise OSError(errno.EIO, str(error), str(temporary)) from error
+        if temporary.stat().st_size < index.serialized_length:  # usearch does not notice this
+            raise OSError(errno.EIO, "the file is truncated", str(temporary))
 
 
 def map_samples(model: BaseEstimator, X: Any) -> np.ndarray:
