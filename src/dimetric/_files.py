@@ -1,20 +1,45 @@
 """Atomic writing of files: a file is written completely or not at all."""
 
+import errno
 import os
+import shutil
+import stat
+import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from secrets import token_hex
 
-KEPT_NAME_CHARACTERS = 40  # length of the end of the file name that the temporary name repeats
+from dimetric._scratch import scratch_folder
+
+MAX_LINKS = 40  # symbolic links that are followed, as in Linux
+NO_ROOM_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # disk, quota, size of a file
+# Mount points, and files of other users in a directory such as /tmp, cannot be replaced.
+IRREPLACEABLE_ERRNOS = (errno.EBUSY, errno.EXDEV, errno.EPERM)
+
+
+class WriteError(OSError):
+    """A file could not be written. The attribute `path` is the path of the file."""
+
+    def __init__(self, path: str | os.PathLike[str], number: int | None, text: str) -> None:
+        super().__init__(f"Cannot write {path}: {text}.")
+        self.path, self.errno = path, number
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary file in the same directory, and move it to `path` when the block ends.
+    """Yield a temporary file, and move it to `path` when the block ends.
 
     If the block ends with an error or an interrupt, the file at `path` stays unchanged and the
-    temporary file is removed. Devices such as ``/dev/stdout`` are written to directly.
+    temporary file is removed. If the process is killed, the next call that writes to the same
+    directory removes the temporary file.
+
+    A symbolic link stays a link, and the file that it points to is replaced. The new file has the
+    permissions of the old file and, where the system allows it, its owner and group. Other hard
+    links to the old file keep the old content. A read-only file is not replaced.
+
+    A pipe, a terminal, or a device such as ``/dev/null`` receives the content when the block ends.
+    The same holds for open files, such as ``/dev/stdout`` and ``/dev/fd/3``.
 
     Parameters
     ----------
@@ -24,11 +49,15 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     path : Path
-        Path of the temporary file, with the same extension as `path`.
+        Path of the temporary file, an empty regular file with the same name as `path`.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written. The message names `path`, not the temporary file.
 
     Examples
     --------
-    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "numbers.txt")
     ...     with atomic_write(file) as temporary:
@@ -36,41 +65,178 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     file.read_text(), os.listdir(folder)
     ('1 2 3', ['numbers.txt'])
     """
-    target = Path(os.path.realpath(path))  # write to the target of a symbolic link
-    if target.is_dir():
-        raise IsADirectoryError(f"{path} is a directory, not a file. Give the path of a file.")
-    # A device. Test `path`, because the real path of a pipe (from /dev/stdout) does not exist.
-    if os.path.exists(path) and not os.path.isfile(path):
-        yield Path(path)
-        return
-    temporary = _create_temporary(target, path)
-    try:
-        mode = (target if target.exists() else temporary).stat().st_mode & 0o7777
-        yield temporary
-        _flush_and_restore_mode(temporary, mode)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    target = Path(os.path.realpath(path))  # the target of a symbolic link
+    status = _checked_status(path)
+    is_file = status is None or stat.S_ISREG(status.st_mode)
+    in_place = own_descriptor(path) is not None or not is_file
+    directory = Path(tempfile.gettempdir()) if in_place else target.parent
+    with ExitStack() as stack:
+        try:
+            scratch = stack.enter_context(scratch_folder(directory))
+            temporary = scratch / (target.name or "file")
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            mode = stat.S_IMODE(temporary.stat().st_mode)
+        except OSError as error:
+            raise _creation_error(error, path, directory) from None
+        try:
+            yield temporary
+            os.chmod(temporary, mode)  # a writer may have replaced the file or changed its mode
+            if in_place:
+                _copy_into(temporary, path)
+            else:
+                _replace(temporary, target, path)
+        except Exception as error:
+            keeps_old = status is not None and not in_place
+            translated = _write_error(error, path, scratch, keeps_old=keeps_old)
+            if translated is None:
+                raise
+            raise translated from error
 
 
-def _create_temporary(target: Path, path: object) -> Path:
-    """Create an empty file next to the target, so that missing permissions are reported early."""
-    temporary = target.with_name(f".{token_hex(6)}{target.name[-KEPT_NAME_CHARACTERS:]}")
+def own_descriptor(path: str | os.PathLike[str]) -> int | None:
+    """Return the number of the open file of this process that a path such as /dev/stdout names.
+
+    Return None for other paths. An open file must be written through its descriptor: replacing
+    the file that standard output is redirected to would separate the two.
+
+    Examples
+    --------
+    >>> own_descriptor("/dev/fd/2"), own_descriptor("model.dimetric")
+    (2, None)
+    """
+    name = os.path.abspath(path)
+    for _ in range(MAX_LINKS):
+        directory, last = os.path.split(name)
+        directory = os.path.realpath(directory)
+        of_process = directory.startswith(f"/proc/{os.getpid()}/") and directory.endswith("/fd")
+        if last.isdecimal() and (of_process or directory == "/dev/fd"):
+            return int(last)
+        if not os.path.islink(name):
+            return None
+        name = os.path.join(directory, os.readlink(name))
+    return None
+
+
+def _checked_status(path: str | os.PathLike[str]) -> os.stat_result | None:
+    """Return the status of a file, or None if it does not exist. Raise if it cannot be written."""
+    number = own_descriptor(path)
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        status = os.stat(path) if number is None else os.fstat(number)
     except (FileNotFoundError, NotADirectoryError):
-        raise FileNotFoundError(
-            f"Cannot write {path}: the directory {target.parent} does not exist. Create it first."
-        ) from None
+        if os.fspath(path).endswith(os.sep):
+            raise IsADirectoryError(
+                f"{path} ends with {os.sep!r}, so it is a directory. Give the path of a file."
+            ) from None
+        return None
     except OSError as error:
-        raise type(error)(
-            f"Cannot write {path}: {error.strerror or error} (directory {target.parent})."
-        ) from None
-    return temporary
+        raise type(error)(f"Cannot write {path}: {error.strerror or error}.") from None
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(f"{path} is a directory, not a file. Give the path of a file.")
+    if number is not None:
+        return status
+    for is_kind, kind in ((stat.S_ISBLK, "a disk"), (stat.S_ISSOCK, "a socket")):
+        if is_kind(status.st_mode):
+            raise WriteError(path, None, f"it is {kind}, not a file. Give the path of a file")
+    if not os.access(path, os.W_OK):
+        raise PermissionError(
+            f"Cannot write {path}: it is read-only. Change its permissions, or choose another file."
+        )
+    return status
 
 
-def _flush_and_restore_mode(temporary: Path, mode: int) -> None:
-    """Flush the file to disk and restore its mode, which a writer may have changed."""
-    with open(temporary, "rb+") as file:
+def _creation_error(error: OSError, path: object, directory: Path) -> OSError:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return FileNotFoundError(
+            f"Cannot write {path}: the directory {directory} does not exist. Create it first."
+        )
+    text = error.strerror or str(error)
+    described = type(error)(f"Cannot write {path}: {text} (directory {directory}).")
+    described.errno = error.errno
+    return described
+
+
+def _write_error(
+    error: Exception, path: str | os.PathLike[str], scratch: Path, *, keeps_old: bool
+) -> OSError | None:
+    """Return an error that names the target, or None if the error is not about the target."""
+    if isinstance(error, WriteError):
+        if Path(error.path).parent != scratch:  # a file that was written within the block
+            return None
+        number = error.errno
+    else:
+        number = _no_room_errno(error)
+        if number is None and isinstance(error, OSError):
+            name = error.filename if isinstance(error.filename, str | os.PathLike) else ""
+            number = error.errno if scratch in Path(name).parents else None
+    if number is None:
+        return None
+    text = os.strerror(number)
+    return WriteError(path, number, f"{text}, so the old file is unchanged" if keeps_old else text)
+
+
+def _no_room_errno(error: BaseException | None) -> int | None:
+    """Return the number of an error that reports a full disk, or None.
+
+    Libraries written in C++ and Rust raise their own types of errors, which contain the text of
+    the system. Libraries in Python may raise another error while they handle the first one.
+    """
+    while error is not None:
+        for number in NO_ROOM_ERRNOS:
+            if getattr(error, "errno", None) == number or os.strerror(number) in str(error):
+                return number
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _replace(temporary: Path, target: Path, path: str | os.PathLike[str]) -> None:
+    """Move a complete file to its target."""
+    status = None
+    with suppress(FileNotFoundError):
+        status = target.stat()  # it may have changed since the block began
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        _copy_into(temporary, path)
+        return
+    if status is not None:
+        _copy_owner_and_mode(status, temporary)
+    with open(temporary, "rb") as file:
         os.fsync(file.fileno())
+    try:
+        os.replace(temporary, target)
+    except OSError as error:
+        if status is None or error.errno not in IRREPLACEABLE_ERRNOS:
+            raise
+        _copy_into(temporary, path)
+
+
+def _copy_owner_and_mode(status: os.stat_result, temporary: Path) -> None:
+    """Give a file the owner, the group and the mode of the file that it will replace."""
+    mode, ours = stat.S_IMODE(status.st_mode), temporary.stat()
+    if (ours.st_uid, ours.st_gid) != (status.st_uid, status.st_gid):
+        try:
+            os.chown(temporary, status.st_uid, status.st_gid)
+        except OSError:
+            mode &= 0o777  # a program must not run with the rights of another user
+            try:
+                os.chown(temporary, -1, status.st_gid)
+            except OSError:
+                mode &= 0o707 | (mode & 0o007) << 3  # another group gets what everyone has
     os.chmod(temporary, mode)
+
+
+def _copy_into(temporary: Path, path: str | os.PathLike[str]) -> None:
+    """Copy a complete file into a pipe, a device, an open file, or an irreplaceable file."""
+    number = own_descriptor(path)
+    try:
+        if number is not None:
+            for stream in filter(None, (sys.stdout, sys.stderr)):
+                stream.flush()  # the streams may hold text that comes first
+            descriptor = os.dup(number)
+        else:
+            # The file was checked to exist, and is not created if someone has removed it.
+            is_file = stat.S_ISREG(os.stat(path).st_mode)
+            descriptor = os.open(path, os.O_WRONLY | (os.O_TRUNC if is_file else 0))
+        with open(temporary, "rb") as source, open(descriptor, "wb") as sink:
+            shutil.copyfileobj(source, sink)
+    except OSError as error:
+        text = error.strerror or str(error)
+        raise WriteError(path, error.errno, text) from error

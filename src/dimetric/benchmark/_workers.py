@@ -5,6 +5,7 @@ writes the pickled outcomes to standard output. Therefore a script that runs a b
 need ``if __name__ == "__main__"`` and may define its own learners.
 """
 
+import json
 import os
 import pickle
 import queue
@@ -14,14 +15,17 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import cloudpickle
 
+from dimetric._processes import modules_of_user, safe_environment, search_path
 from dimetric.benchmark._cells import Fit, Outcome, SplitDataSet, evaluate, outcomes_without_scores
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+START_SCRIPT = str(Path(__file__).with_name("_start_worker.py"))
 EXIT_WAIT_SECONDS = 10.0  # time a failing process has to exit by itself
 
 
@@ -79,12 +83,12 @@ class Worker:
     def _ensure_started(self) -> subprocess.Popen[bytes]:
         process = self._process  # another thread may set the attribute to None at any time
         if process is None:
-            path = os.pathsep.join(each or os.getcwd() for each in sys.path)
+            modules = json.dumps([search_path(), modules_of_user()])
             process = self._process = subprocess.Popen(
-                [sys.executable, "-c", f"from {__name__} import main; main()"],
+                [sys.executable, "-P", START_SCRIPT, modules],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env=os.environ | ONE_THREAD | {"PYTHONPATH": path},
+                env=safe_environment() | ONE_THREAD,
                 process_group=0,  # Ctrl-C in the terminal must not reach the worker
             )
             self._answer(process)  # wait for the imports, which do not count as fit time

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from dimetric._files import atomic_write
 from dimetric.experiments._paper import Reproduction
 
 __all__ = ["write_figure"]
@@ -45,5 +46,6 @@ def write_figure(reproduction: Reproduction, folder: Path) -> list[Path]:
     for ax in axes[len(posteriors) :]:
         ax.set_axis_off()
     file = folder / f"{reproduction.name}-simplex.png"
-    figure.savefig(file, dpi=DOTS_PER_INCH)
+    with atomic_write(file) as temporary:
+        figure.savefig(temporary, dpi=DOTS_PER_INCH)
     return [file]

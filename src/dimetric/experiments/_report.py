@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dimetric._files import atomic_write
 from dimetric._versions import installed_versions
 from dimetric.experiments._paper import Reproduction
 from dimetric.experiments._tables import DIMENSION_SEPARATOR, ScoreTable
@@ -56,7 +57,8 @@ def write(reproduction: Reproduction, folder: str | Path) -> list[Path]:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     text, scores = folder / f"{reproduction.name}.md", folder / f"{reproduction.name}.csv"
-    text.write_text(markdown(reproduction), encoding="utf-8")
+    with atomic_write(text) as temporary:
+        temporary.write_text(markdown(reproduction), encoding="utf-8")
     _write_csv(scores, SCORE_COLUMNS, _score_rows(reproduction))
     files = [text, scores]
     posteriors = reproduction.posteriors()
@@ -91,7 +93,10 @@ VERDICT_COLUMNS = [
 
 
 def _write_csv(file: Path, head: list[str], rows: Iterable[list[str]]) -> None:
-    with open(file, "w", newline="", encoding="utf-8") as opened:
+    with (
+        atomic_write(file) as temporary,
+        open(temporary, "w", newline="", encoding="utf-8") as opened,
+    ):
         writer = csv.writer(opened, lineterminator="\n")
         writer.writerow(head)
         writer.writerows(rows)

@@ -1,5 +1,6 @@
 """Build faiss and usearch indexes that search with a learned distance."""
 
+import errno
 import os
 from importlib import import_module
 from typing import Any
@@ -95,8 +96,10 @@ def faiss_index(chain: MapChain, Z: np.ndarray, ids: np.ndarray, kind: str) -> A
 
 def write_faiss(index: Any, path: str | os.PathLike[str]) -> None:
     """Write a faiss index to a file."""
-    with atomic_write(path) as temporary:
-        _import_library("faiss", "faiss").write_index(index, str(temporary))
+    faiss = _import_library("faiss", "faiss")
+    # Python writes the bytes, because faiss only prints a message if the disk is full.
+    with atomic_write(path) as temporary, open(temporary, "wb") as file:
+        faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))
 
 
 @check_types
@@ -153,7 +156,12 @@ def usearch_index(Z: np.ndarray, ids: np.ndarray) -> Any:
 def write_usearch(index: Any, path: str | os.PathLike[str]) -> None:
     """Write a usearch index to a file."""
     with atomic_write(path) as temporary:
-        index.save(str(temporary))
+        try:
+            index.save(str(temporary))
+        except RuntimeError as error:  # usearch does not say why it cannot write
+            raise OSError(errno.EIO, str(error), str(temporary)) from error
+        if temporary.stat().st_size < index.serialized_length:  # usearch does not notice this
+            raise OSError(errno.EIO, "the file is truncated", str(temporary))
 
 
 def map_samples(model: BaseEstimator, X: Any) -> np.ndarray:

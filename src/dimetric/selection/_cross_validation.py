@@ -14,11 +14,15 @@ from sklearn.utils.multiclass import type_of_target
 
 from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import is_foreign, to_host
+from dimetric._processes import safe_path_for_children
 from dimetric._warnings import warn
 from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.learners._inner_learner import last_step
 
 __all__ = ["CrossValidation", "cross_validate", "metadata_cross_validate", "splits"]
+
+# Its processes do not import modules from the current folder.
+safe_cross_validate = safe_path_for_children()(model_selection.cross_validate)
 
 
 class CrossValidation(NamedTuple):
@@ -79,7 +83,7 @@ def cross_validate(
     remedy = "Pass a classifier or regressor, such as KNNClassifier(learner=...)."
     require_method(estimator, "score", "estimator", remedy)
     folds = splits(X, y, cv, n_repeats, random_state, stratify=not is_regressor(estimator))
-    results = model_selection.cross_validate(
+    results = safe_cross_validate(
         estimator,
         X,
         y,
@@ -135,7 +139,7 @@ def metadata_cross_validate(
     """
     require_method(last_step(learner), "metadata", "learner", "Pass a learner of dimetric.")
     folds = splits(X, y, cv, n_repeats, random_state)
-    results = model_selection.cross_validate(
+    results = safe_cross_validate(
         learner,
         X,
         y,

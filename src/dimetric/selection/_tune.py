@@ -12,6 +12,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from dimetric._arguments import check_types
 from dimetric._names import suggest
+from dimetric._processes import safe_path_for_children
 from dimetric.classify.knn import KNNClassifier
 from dimetric.learners._inner_learner import last_step
 from dimetric.selection._cross_validation import (
@@ -248,7 +249,7 @@ def _search(search: Any, X: Any, y: Any) -> dict[str, Any]:
 
     If a fit fails, a warning is issued and the score is NaN.
     """
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), safe_path_for_children():
         warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
         return search.set_params(refit=False, error_score=np.nan).fit(X, y).cv_results_
 
