@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
 from functools import cache
 from threading import Lock, Thread, get_ident
+from threading import enumerate as enumerate_threads
+from time import monotonic, sleep
 from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -23,6 +25,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 ROWS_PER_THREAD = 512  # for fewer rows, starting a thread takes longer than the work
+MAX_WAIT_SECONDS = 1.0  # the operating system starts a thread sooner
 TASKS_AHEAD = 16  # results per thread that map_on_threads() computes before it yields the first
 
 
@@ -61,6 +64,13 @@ class _OneBlasThread:
                 for library, number in self._previous:
                     library.set_num_threads(number)
                 self._previous = []
+
+    def forget(self, users: "set[_BlasUser]") -> None:
+        """Leave all these users, whose ``__exit__`` an interrupt prevented."""
+        for user in users:
+            self.leave(user)
+        if not self._users:
+            self.leave(_BlasUser(self))  # an interrupt may have prevented that the last user leaves
 
     def users_of_this_thread(self) -> "set[_BlasUser]":
         """Return the users that this thread has entered and not left."""
@@ -120,21 +130,47 @@ class _Helper(Thread, Generic[S, T]):
         self._work, self._tasks, self._stops = work, tasks, stops
         # NumPy's error state is a context variable. The thread uses that of the caller.
         self._caller_context = copy_context()
-        self.error: BaseException | None = None
+        self._error: BaseException | None = None
+        self._has_ended, self._running = False, Lock()
+        self._running.acquire()
 
     def run(self) -> None:
         """Call the function."""
         try:
             self._result = self._caller_context.run(self._work, until(self._stops, self._tasks))
         except BaseException as error:
-            self.error = error
+            self._error = error
             self._stops.append(True)
+        finally:
+            self._has_ended = True
+            self._running.release()
+
+    def wait(self) -> None:
+        """Wait for the end.
+
+        An interrupt during ``join()`` makes Python 3.11 believe that the thread has ended.
+        """
+        while not self._has_ended:
+            self._running.acquire(timeout=MAX_WAIT_SECONDS)
+        self.join()
+
+    def stop(self) -> None:
+        """Wait for the end after an interrupt, which may have come before the thread started."""
+        deadline = monotonic() + MAX_WAIT_SECONDS
+        while self._is_starting():
+            sleep(0.001)
+            if monotonic() > deadline:
+                self.start()  # otherwise threading.enumerate() lists the thread for ever
+        if self.ident is not None:
+            self.wait()
+
+    def _is_starting(self) -> bool:
+        return self.ident is None and self in enumerate_threads()
 
     def result(self) -> T:
-        """Wait for the end, and return the result or raise the error."""
-        self.join()
-        if self.error is not None:
-            raise self.error
+        """Return the result, or raise the error."""
+        if self._error is not None:
+            raise self._error
         return self._result
 
 
@@ -150,12 +186,13 @@ def _stop(helpers: Sequence[_Helper[S, T]], stops: list[bool]) -> None:
     """Wait until all threads have ended their current tasks, despite further interrupts."""
     stops.append(True)
     interrupt = None
-    for helper in helpers:
-        while helper.is_alive():
-            try:
-                helper.join()
-            except KeyboardInterrupt as error:
-                interrupt = error
+    waiting = list(helpers)
+    while waiting:
+        try:
+            waiting[-1].stop()
+            waiting.pop()
+        except KeyboardInterrupt as error:
+            interrupt = error
     if interrupt is not None:
         raise interrupt
 
@@ -211,7 +248,7 @@ def run_on_threads(
                 helper.start()
             own = [work(until(stops, queue))] if shared_queue else []
             for helper in helpers:
-                helper.join()
+                helper.wait()
         finally:
             _stop(helpers, stops)
         return own + [helper.result() for helper in helpers]

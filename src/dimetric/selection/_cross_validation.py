@@ -9,10 +9,10 @@ import numpy as np
 from sklearn import model_selection
 from sklearn.base import is_regressor
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold, check_cv
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
 from dimetric._arrays.namespaces import is_foreign, to_host
+from dimetric._arrays.random_state import random_generator
 from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.learners._inner_learner import last_step
 
@@ -192,7 +192,7 @@ def splits(
         folds = check_cv(cv).split(np.zeros(n), labels)
         return [(rows[train], rows[test]) for train, test in folds]
     # Splitters get an int, so a RandomState advances by one number for any number of folds.
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    seed = random_generator(random_state).randint(np.iinfo(np.int32).max)
     if not stratify or y is None or type_of_target(y) not in ("binary", "multiclass"):
         cv = _reduced_folds(int(cv), n, "the number of samples")
         folds = RepeatedKFold(n_splits=cv, n_repeats=n_repeats, random_state=seed)
