@@ -7,6 +7,7 @@ interrupt left behind.
 
 import json
 import os
+import pickle
 import sys
 import threading
 import traceback
@@ -25,10 +26,13 @@ def case(function):
     return function
 
 
-def samples(n, d, n_classes=3, seed=0):
-    """Return overlapping classes, in which fits take many iterations."""
+def samples(n, d, n_classes=3, seed=0, roll=False):
+    """Return overlapping classes, in which fits take many iterations, or a Swiss roll."""
     rng = np.random.default_rng(seed)
     y = rng.integers(n_classes, size=n)
+    if roll:
+        t, height = rng.uniform(4, 14, size=n), rng.uniform(0, 20, size=n)
+        return np.stack([t * np.cos(t), t * np.sin(t), height], axis=1), y
     return rng.normal(size=(n, d)) + 0.3 * rng.normal(size=(n_classes, d))[y], y
 
 
@@ -73,10 +77,10 @@ fit_case("MDS_nonmetric", lambda dm: dm.MDS(algorithm="smacof", metric_mds=False
 fit_case("MDS_cityblock", lambda dm: dm.MDS(metric="cityblock"), 6_000, 10)
 fit_case("Isomap", lambda dm: dm.Isomap(), 12_000, 3)
 fit_case("Isomap_landmarks", lambda dm: dm.Isomap(n_landmarks=500), 100_000, 3)
-fit_case("LLE", lambda dm: dm.LLE(n_neighbors=12), 40_000, 3)
-fit_case("LLE_modified", lambda dm: dm.LLE(n_neighbors=12, method="modified"), 20_000, 3)
-fit_case("LLE_hessian", lambda dm: dm.LLE(n_neighbors=12, method="hessian"), 20_000, 3)
-fit_case("LLE_ltsa", lambda dm: dm.LLE(n_neighbors=12, method="ltsa"), 20_000, 3)
+fit_case("LLE", lambda dm: dm.LLE(n_neighbors=12), 40_000, 3, roll=True)
+fit_case("LLE_modified", lambda dm: dm.LLE(n_neighbors=12, method="modified"), 20_000, 3, roll=True)
+fit_case("LLE_hessian", lambda dm: dm.LLE(n_neighbors=12, method="hessian"), 20_000, 3, roll=True)
+fit_case("LLE_ltsa", lambda dm: dm.LLE(n_neighbors=12, method="ltsa"), 20_000, 3, roll=True)
 fit_case("MultiMetric", lambda dm: dm.MultiMetricKNNClassifier(), 10_000, 20)
 fit_case("EnergyClassifier", lambda dm: dm.EnergyClassifier(), 20_000, 20)
 fit_case("NCMCClassifier", lambda dm: dm.NCMCClassifier(50), 100_000, 40)
@@ -151,7 +155,7 @@ def state():
         "folder": os.getcwd(),
         "environment": dict(os.environ),
         "path": list(sys.path),
-        "random state": [zlib.crc32(np.random.get_state()[1]), np.random.get_state()[2]],
+        "random numbers": zlib.crc32(pickle.dumps(np.random.get_state())),  # noqa: NPY002
         "threads": [each.name for each in threading.enumerate()],
         "children": children(),
     }

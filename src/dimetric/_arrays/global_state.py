@@ -22,7 +22,7 @@ class GlobalState:
     """
 
     def __init__(self) -> None:
-        self._numpy = np.geterr()
+        self._numpy, self._numpy_call = np.geterr(), np.geterrcall()
         self._sklearn = get_config()
         self._blas_users = one_blas_thread.users_of_this_thread()
         # catch_warnings() replaces these attributes, the last one if it records the warnings.
@@ -33,6 +33,7 @@ class GlobalState:
         """Restore the settings."""
         one_blas_thread.forget(one_blas_thread.users_of_this_thread() - self._blas_users)
         np.seterr(**self._numpy)
+        np.seterrcall(self._numpy_call)
         set_config(**self._sklearn)
         for name, value in self._warnings.items():
             setattr(warnings, name, value)
