@@ -14,6 +14,8 @@ from sklearn.utils._array_api import check_same_namespace
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import ADAPTERS_MANAGER
 
+from dimetric._arrays.global_state import safe_to_interrupt
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # pragma: no cover - scikit-learn before 1.9
@@ -47,9 +49,12 @@ def check_params(estimator: BaseEstimator) -> None:
 def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate ``fit``: validate the parameters first, and tear callbacks down at the end.
 
+    After an interrupt, global settings such as NumPy's error state are as before.
+
     Parameters are also validated for a learner inside a classifier, because users set them too.
     """
-    return with_callbacks(_fit_context(prefer_skip_nested_validation=False)(method))
+    validated = _fit_context(prefer_skip_nested_validation=False)(method)
+    return safe_to_interrupt(with_callbacks(validated))
 
 
 class Progress:

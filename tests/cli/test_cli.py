@@ -121,7 +121,7 @@ sys.meta_path.insert(0, InterruptImport())
 from dimetric.cli import main
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, "")
+    assert (done.returncode, done.stderr) == (130, "Interrupted.\n")
 
 
 def test_interrupt(run, tmp_path, monkeypatch):
@@ -131,7 +131,7 @@ def test_interrupt(run, tmp_path, monkeypatch):
     monkeypatch.setattr("dimetric.experiments._paper.reproduce", interrupted)
     done = run("reproduce", "--out", tmp_path)
     assert done.exit_code == 130
-    assert "Repeat the command to continue" in done.output
+    assert done.stderr == "Interrupted. Repeat the command to continue.\n"
 
 
 @pytest.mark.slow

@@ -213,7 +213,7 @@ def test_embeddings_can_be_compared(run, wine, learner):
 
 
 @pytest.mark.slow
-def test_interrupt_prints_nothing_and_leaves_no_files(tmp_path):
+def test_interrupt_prints_one_line_and_leaves_no_files(tmp_path):
     code = "from dimetric.cli import main; main()"
     path = os.pathsep.join([str(Path(dimetric.__file__).parents[1]), *sys.path])
     process = subprocess.Popen(
@@ -225,7 +225,7 @@ def test_interrupt_prints_nothing_and_leaves_no_files(tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert stderr == ""
+    assert stderr == "Interrupted.\n"
     assert not list((tmp_path / "out").iterdir())
 
 

@@ -3,21 +3,30 @@
 Element-wise NumPy operations and compiled kernels use one core, so blocks of rows are distributed
 over Python threads. Meanwhile, BLAS is limited to one thread, because its own threads would compete
 with the Python threads for the cores.
+
+Python delivers Ctrl-C to the main thread only. If it interrupts the thread that waits for the
+results, the other threads stop after their current task, and the exception is raised when all of
+them have ended. So a task should take at most a few tenths of a second.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
-from threading import Lock
-from typing import TypeVar
+from threading import Lock, Thread, get_ident
+from threading import enumerate as enumerate_threads
+from time import monotonic, sleep
+from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+from dimetric._arrays.blocks import row_blocks
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 ROWS_PER_THREAD = 512  # for fewer rows, starting a thread takes longer than the work
+MAX_WAIT_SECONDS = 1.0  # the operating system starts a thread sooner
+TASKS_AHEAD = 16  # results per thread that map_on_threads() computes before it yields the first
 
 
 class _OneBlasThread:
@@ -29,32 +38,68 @@ class _OneBlasThread:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._users = 0
-        self._max_threads = 1
+        self._users: dict[_BlasUser, int] = {}  # users, with the threads that entered them
+        self._previous: list[tuple[Any, int]] = []  # libraries, with their numbers of threads
 
-    @contextmanager
-    def __call__(self) -> Iterator[int]:
-        """Yield the number of threads that BLAS could use before the limit was set."""
+    def __call__(self) -> "_BlasUser":
+        return _BlasUser(self)
+
+    def enter(self, user: "_BlasUser") -> int:
+        """Limit BLAS, and return the number of threads that it could use before."""
         with self._lock:
-            if self._users == 0:
-                controller = _controller()
-                thread_counts = [lib.num_threads for lib in controller.lib_controllers]
-                self._max_threads = max(thread_counts, default=1)
-                self._limiter = controller.limit(limits=1)
-            self._users += 1
+            if not self._previous:
+                # The previous limits are stored before they change, because an interrupt may
+                # prevent all that follows.
+                self._previous = [(each, each.num_threads) for each in _blas_libraries()]
+            self._users[user] = get_ident()
+            for library, _ in self._previous if len(self._users) == 1 else ():
+                library.set_num_threads(1)
+            return max((number for _, number in self._previous), default=1)
+
+    def leave(self, user: "_BlasUser") -> None:
+        """Restore the previous limits if no other user is left."""
+        with self._lock:
+            self._users.pop(user, None)
+            if not self._users:
+                for library, number in self._previous:
+                    library.set_num_threads(number)
+                self._previous = []
+
+    def forget(self, users: "set[_BlasUser]") -> None:
+        """Leave all these users, whose ``__exit__`` an interrupt prevented."""
+        for user in users:
+            self.leave(user)
+        if not self._users:
+            self.leave(_BlasUser(self))  # an interrupt may have prevented that the last user leaves
+
+    def users_of_this_thread(self) -> "set[_BlasUser]":
+        """Return the users that this thread has entered and not left."""
+        with self._lock:
+            return {user for user, thread in self._users.items() if thread == get_ident()}
+
+
+class _BlasUser:
+    """One use of :class:`_OneBlasThread` in a ``with`` statement."""
+
+    def __init__(self, limit: _OneBlasThread) -> None:
+        self._limit = limit
+
+    def __enter__(self) -> int:
+        """Return the number of threads that BLAS could use before the limit was set."""
         try:
-            yield self._max_threads
-        finally:
-            with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    self._limiter.restore_original_limits()
+            return self._limit.enter(self)
+        except BaseException:  # an interrupt
+            self._limit.leave(self)
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._limit.leave(self)
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    # Finding the BLAS libraries takes milliseconds, so the controller is cached.
-    return ThreadpoolController().select(user_api="blas")
+def _blas_libraries() -> list[Any]:
+    # Finding the BLAS libraries takes milliseconds, so they are cached.
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 one_blas_thread = _OneBlasThread()
@@ -65,13 +110,91 @@ def n_threads(max_threads: int, n_rows: int) -> int:
     return max(1, min(max_threads, n_rows // ROWS_PER_THREAD))
 
 
-@contextmanager
-def _thread_count(n_tasks: int, n_rows: int | None) -> Iterator[int]:
-    """Limit BLAS to one thread, and yield the number of Python threads to use instead."""
-    with one_blas_thread() as max_threads:
-        if n_rows is not None:
-            max_threads = n_threads(max_threads, n_rows)
-        yield max(1, min(max_threads, n_tasks))
+class _Helper(Thread, Generic[S, T]):
+    """A thread that calls ``work(tasks)`` and keeps the result or the error.
+
+    Parameters
+    ----------
+    work : callable
+        Called with an iterator over the tasks.
+    tasks : iterator
+        The tasks.
+    stops : list
+        The iterator ends when this list is not empty. An error adds an element to it.
+    """
+
+    def __init__(
+        self, work: Callable[[Iterator[S]], T], tasks: Iterator[S], stops: list[bool]
+    ) -> None:
+        super().__init__()
+        self._work, self._tasks, self._stops = work, tasks, stops
+        # NumPy's error state is a context variable. The thread uses that of the caller.
+        self._caller_context = copy_context()
+        self._error: BaseException | None = None
+        self._has_ended, self._running = False, Lock()
+        self._running.acquire()
+
+    def run(self) -> None:
+        """Call the function."""
+        try:
+            self._result = self._caller_context.run(self._work, until(self._stops, self._tasks))
+        except BaseException as error:
+            self._error = error
+            self._stops.append(True)
+        finally:
+            self._has_ended = True
+            self._running.release()
+
+    def wait(self) -> None:
+        """Wait for the end.
+
+        An interrupt during ``join()`` makes Python 3.11 believe that the thread has ended.
+        """
+        while not self._has_ended:
+            self._running.acquire(timeout=MAX_WAIT_SECONDS)
+        self.join()
+
+    def stop(self) -> None:
+        """Wait for the end after an interrupt, which may have come before the thread started."""
+        deadline = monotonic() + MAX_WAIT_SECONDS
+        while self._is_starting():
+            sleep(0.001)
+            if monotonic() > deadline:
+                self.start()  # otherwise threading.enumerate() lists the thread for ever
+        if self.ident is not None:
+            self.wait()
+
+    def _is_starting(self) -> bool:
+        return self.ident is None and self in enumerate_threads()
+
+    def result(self) -> T:
+        """Return the result, or raise the error."""
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+def until(stops: list[bool], tasks: Iterator[S]) -> Iterator[S]:
+    """Yield tasks until there are none, or until `stops` is not empty."""
+    for task in tasks:
+        if stops:
+            return
+        yield task
+
+
+def _stop(helpers: Sequence[_Helper[S, T]], stops: list[bool]) -> None:
+    """Wait until all threads have ended their current tasks, despite further interrupts."""
+    stops.append(True)
+    interrupt = None
+    waiting = list(helpers)
+    while waiting:
+        try:
+            waiting[-1].stop()
+            waiting.pop()
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
 
 
 def run_on_threads(
@@ -84,12 +207,14 @@ def run_on_threads(
     """Distribute tasks over threads, call ``work(tasks)`` once per thread, and return the results.
 
     Use it for work that reuses a buffer, or that accumulates a sum over the tasks of a thread. It
-    starts as many threads as BLAS may use, but at most one per task.
+    starts as many threads as BLAS may use, but at most one per task. The threads use NumPy's error
+    state of the caller.
 
     Parameters
     ----------
     work : callable
-        Called with an iterator over the tasks of a thread.
+        Called with an iterator over the tasks of a thread. After an error in another thread, or an
+        interrupt, the iterator ends early, and the result is not used.
     tasks : sequence
         The tasks.
     n_rows : int, optional
@@ -106,21 +231,27 @@ def run_on_threads(
     >>> sum(run_on_threads(sum, range(10)))
     45
     """
-    with _thread_count(len(tasks), n_rows) as threads:
+    with one_blas_thread() as threads:
+        threads = threads if n_rows is None else n_threads(threads, n_rows)
+        threads = max(1, min(threads, len(tasks)))
         if threads == 1:
             return [work(iter(tasks))]
         queue = iter(tasks)
+        stops: list[bool] = []
         iterators = [queue if shared_queue else iter(tasks[t::threads]) for t in range(threads)]
-        if not shared_queue:
-            # The calling thread only waits. When it worked too, LMNN took a sixth longer on two
-            # cores. This was measured, and the cause is unknown.
-            with ThreadPoolExecutor(threads) as pool:
-                return list(pool.map(work, iterators))
         # With a shared queue, the calling thread works too, because starting one more thread takes
-        # milliseconds once the others are busy.
-        with ThreadPoolExecutor(threads - 1) as pool:
-            others = [pool.submit(work, each) for each in iterators[1:]]
-            return [work(iterators[0]), *(other.result() for other in others)]
+        # milliseconds once the others are busy. Otherwise it only waits. When it worked too, LMNN
+        # took a sixth longer on two cores. This was measured, and the cause is unknown.
+        helpers = [_Helper(work, each, stops) for each in iterators[shared_queue:]]
+        try:
+            for helper in helpers:
+                helper.start()
+            own = [work(until(stops, queue))] if shared_queue else []
+            for helper in helpers:
+                helper.wait()
+        finally:
+            _stop(helpers, stops)
+        return own + [helper.result() for helper in helpers]
 
 
 def map_on_threads(
@@ -128,17 +259,25 @@ def map_on_threads(
 ) -> Iterator[T]:
     """Yield ``work(task)`` for every task in order, computed on several threads.
 
-    It starts as many threads as :func:`run_on_threads`. Each result is yielded as soon as all
-    earlier ones are available, so a caller that sums the results keeps few of them in memory.
+    It starts as many threads as :func:`run_on_threads`. No thread runs while the caller handles a
+    result. At most ``TASKS_AHEAD`` results per thread are in memory.
 
     Examples
     --------
     >>> list(map_on_threads(str, range(3)))
     ['0', '1', '2']
     """
-    with _thread_count(len(tasks), n_rows) as threads:
-        if threads == 1:
-            yield from map(work, tasks)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            yield from pool.map(work, tasks)
+    with one_blas_thread() as threads:
+        size = threads * TASKS_AHEAD
+    for block in row_blocks(len(tasks), size):
+        results: dict[int, T] = {}
+
+        def collect(numbers: Iterator[int], results: dict[int, T] = results) -> None:
+            for number in numbers:
+                results[number] = work(tasks[number])
+
+        numbers = range(block.start, block.stop)
+        run_on_threads(collect, numbers, n_rows=n_rows, shared_queue=True)
+        # No thread and no limit of BLAS is left if the caller never asks for the next result.
+        for number in numbers:
+            yield results.pop(number)

@@ -3,7 +3,8 @@
 from typing import Any
 
 from numpy.random import RandomState
-from sklearn.utils import check_random_state
+
+from dimetric._arrays.random_state import random_generator
 
 MAX_SEED = 2**31 - 2  # the final uses seed + 1, which must fit into 32 bits
 
@@ -17,6 +18,6 @@ def seed_from(random_state: Any) -> int:
     3
     """
     if random_state is None or isinstance(random_state, RandomState):
-        return int(check_random_state(random_state).randint(MAX_SEED))
-    check_random_state(random_state)  # raises if it is not a seed
+        return int(random_generator(random_state).randint(MAX_SEED))
+    random_generator(random_state)  # raises if it is not a seed
     return int(random_state)

@@ -5,8 +5,12 @@ The modules import large packages inside functions, so that ``--help`` is fast.
 
 import sys
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from typing import Annotated, Any
+
+from dimetric.cli._interrupts import catch_signals, interrupt_exit, was_printed
 
 try:
     import typer
@@ -34,8 +38,28 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.showwarning = _print_warning
             app()
+        catch_signals()
+        app()
     except (ValueError, OSError, ImportError) as error:
         sys.exit(f"dimetric: {error}")
+    except (KeyboardInterrupt, SystemExit) as error:
+        # Typer turns an interrupt that comes before the verb into an exit without a word.
+        if not isinstance(error, SystemExit) or (error.code == 130 and not was_printed()):
+            raise interrupt_exit() from None
+        raise
+
+
+def _ending_with_a_line(verb: Callable[..., None]) -> Callable[..., None]:
+    """Return the function of a verb. If it is interrupted, it prints a line."""
+
+    @wraps(verb)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            verb(*args, **kwargs)
+        except KeyboardInterrupt as interrupt:
+            raise interrupt_exit(interrupt) from None
+
+    return run
 
 
 def _print_warning(message: Warning | str, *location: Any, **more: Any) -> None:
@@ -58,4 +82,5 @@ if typer is not None:
             raise typer.Exit
 
     for verb in VERBS:
-        app.command(verb)(getattr(import_module(f"dimetric.cli.{verb}"), verb))
+        function = getattr(import_module(f"dimetric.cli.{verb}"), verb)
+        app.command(verb)(_ending_with_a_line(function))

@@ -94,8 +94,7 @@ def reproduce(
                     callback=callback,
                 )
         except KeyboardInterrupt:
-            Console(stderr=True).print("Interrupted. Repeat the command to continue.")
-            raise SystemExit(130) from None
+            raise KeyboardInterrupt("Repeat the command to continue.") from None
         files = [*write(reproduction, out), *write_figure(reproduction, out)]
         if json:
             results.append({"experiment": experiment, "k": each} | _result(reproduction, files))

@@ -6,9 +6,9 @@ The span of the landmarks approximates the span of all samples in feature space.
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
+from dimetric._arrays.random_state import random_generator
 from dimetric.kernels._factor import SAMPLES_IDENTICAL, greedy_factor
 from dimetric.kernels._function import KernelFunction
 from dimetric.neighbors.landmarks import draw_landmarks
@@ -96,7 +96,7 @@ def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:
     """
     from sklearn.cluster import KMeans  # slow to import
 
-    random = check_random_state(random_state)
+    random = random_generator(random_state)
     clusters = KMeans(m, n_init=1, max_iter=30, random_state=random).fit(to_host(X))
     return asarray_like(clusters.cluster_centers_, X)
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, to_host
+from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.row_order import canonical_order
 from dimetric._warnings import warn
 
@@ -47,7 +47,7 @@ def class_clusters(
     """
     wanted = _centroids_per_class(n_centroids, len(classes))
     # All classes use the same seed, so the clusters of a class do not depend on other classes.
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    seed = random_generator(random_state).randint(np.iinfo(np.int32).max)
     A = to_host(X).astype(np.float64, copy=False)
     order = canonical_order(A, codes)
     members = np.split(order, np.cumsum(np.bincount(codes))[:-1])

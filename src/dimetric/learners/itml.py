@@ -4,10 +4,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
+from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric.learners._base import NamedObjects
@@ -176,7 +176,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         # Do not sort by class, so that the sampled pairs do not depend on the names of classes.
         X, supervision, _ = in_canonical_order(X, supervision, by_class=False)
         X, factor = rescale_for_squares(X, affected="prior and bounds")
-        xp, rng = namespace(X), check_random_state(self.random_state)
+        xp, rng = namespace(X), random_generator(self.random_state)
         # In the coordinates T x, where T^T T is the prior, the prior is the identity.
         T = self._root_of_prior(X, rng)
         samples = xp.astype(X, xp.float64) @ asarray_like(T, X, dtype=xp.float64).T

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
+from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.validation import checked_samples, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._warnings import warn
@@ -262,7 +263,7 @@ class PCA(LinearMetric):
 
     def _truncated_axes(self, X: Array, k: int, solver: str) -> PrincipalAxes:
         """Return the first k principal axes by Lanczos or power iteration."""
-        random = check_random_state(self.random_state)
+        random = random_generator(self.random_state)
         smaller = min(X.shape)
         if solver == "arpack":
             start = random.uniform(-1, 1, size=smaller)

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
+from dimetric._arrays.random_state import random_generator
 from dimetric.linalg.classical_scaling import principal_coordinates
 from dimetric.manifold._stress import BLOCK_ENTRIES, Stress
 from dimetric.neighbors.paths import geodesics
@@ -110,7 +110,7 @@ def starting_coordinates(
     If some dissimilarities have weight 0, classical scaling uses the shortest paths over the
     others instead.
     """
-    random = check_random_state(random_state)
+    random = random_generator(random_state)
     shape = (D.shape[0], k)
     if not isinstance(init, str):
         start = check_array(to_host(init), dtype=np.float64, input_name="init")

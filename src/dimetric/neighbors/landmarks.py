@@ -3,7 +3,8 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
+
+from dimetric._arrays.random_state import random_generator
 
 
 def draw_landmarks(n: int, m: int, random_state: Any, X: np.ndarray | None = None) -> np.ndarray:
@@ -34,7 +35,7 @@ def draw_landmarks(n: int, m: int, random_state: Any, X: np.ndarray | None = Non
     >>> X[::-1][draw_landmarks(4, 2, 0, X[::-1]), 0]
     array([2., 3.])
     """
-    random = check_random_state(random_state)
+    random = random_generator(random_state)
     rows = random.choice(n, m, replace=False)
     if X is None:
         return rows

@@ -1,17 +1,23 @@
 """Exact neighbours under any metric, on the host, by the fastest method that applies."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.threads import run_on_threads
 from dimetric.neighbors._compiled import import_compiled
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
 Metric = str | Callable[..., float]
 
 TREE_FEATURES = 12  # up to this many features, a tree is faster than matrix products
+# The rows of a tree query are limited so that it takes at most a few tenths of a second.
+SLICE_VALUES = 2**27  # queries times values in the tree
+SLICE_NEIGHBORS = 2**22  # queries times neighbours
+MIN_SLICE_ROWS, MAX_SLICE_ROWS = 16, 256
 
 
 def metric_neighbors(
@@ -126,7 +132,7 @@ def _tree_neighbors(X: np.ndarray, k: int, points: Any) -> tuple[np.ndarray, np.
     rows, width = np.arange(len(X)), k + exclude_self + 1
     while len(rows):
         width = min(width, tree.n)
-        near, near_indices = tree.query(X[rows], np.arange(1, width + 1), workers=-1)
+        near, near_indices = _query(tree, X[rows], width)
         last = near[:, -1].copy()
         if exclude_self:
             near[near_indices == rows[:, None]] = np.inf
@@ -137,3 +143,21 @@ def _tree_neighbors(X: np.ndarray, k: int, points: Any) -> tuple[np.ndarray, np.
         rows = rows[(last == kth) & (kth > 0) & (width < tree.n)]
         width *= 2
     return distances.astype(X.dtype, copy=False), indices
+
+
+def _query(tree: Any, X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distances and indices of the k nearest points in a k-d tree.
+
+    The search runs on our own threads. An interrupt during ``tree.query(workers=-1)`` can crash the
+    interpreter, because SciPy's threads go on.
+    """
+    distances, indices = np.empty((len(X), k)), np.empty((len(X), k), np.int64)
+    rows = min(MAX_SLICE_ROWS, SLICE_VALUES // tree.data.size, SLICE_NEIGHBORS // k)
+
+    def work(blocks: Iterator[slice]) -> None:
+        for b in blocks:
+            distances[b], indices[b] = tree.query(X[b], np.arange(1, k + 1))
+
+    blocks = list(row_blocks(len(X), max(MIN_SLICE_ROWS, rows)))
+    run_on_threads(work, blocks, n_rows=len(X), shared_queue=True)
+    return distances, indices

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
+from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.validation import check_dissimilarities, checked_array, rescale_for_squares
 from dimetric._warnings import warn
 
@@ -72,4 +73,4 @@ def sampled_points(n: int, sample_size: Any, random_state: Any) -> np.ndarray:
         )
     if int(sample_size) >= n:
         return np.arange(n)
-    return np.sort(check_random_state(random_state).choice(n, int(sample_size), replace=False))
+    return np.sort(random_generator(random_state).choice(n, int(sample_size), replace=False))

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn import model_selection
 from sklearn.base import is_regressor
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold, check_cv
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
 from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import is_foreign, to_host
+from dimetric._arrays.random_state import random_generator
 from dimetric._processes import safe_path_for_children
 from dimetric._warnings import warn
 from dimetric.classify._neighbors import NeighborsEstimator
@@ -200,7 +200,7 @@ def splits(
         folds = check_cv(cv).split(np.zeros(n), labels)
         return [(rows[train], rows[test]) for train, test in folds]
     # Splitters get an int, so a RandomState advances by one number for any number of folds.
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    seed = random_generator(random_state).randint(np.iinfo(np.int32).max)
     if not stratify or y is None or type_of_target(y) not in ("binary", "multiclass"):
         cv = _reduced_folds(int(cv), n, "the number of samples")
         folds = RepeatedKFold(n_splits=cv, n_repeats=n_repeats, random_state=seed)

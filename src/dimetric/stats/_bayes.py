@@ -6,11 +6,11 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from dimetric._arguments import check_types
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.random_state import random_generator
 
 __all__ = ["Posterior", "correlated_t_test", "sign_test", "signed_rank_test"]
 
@@ -104,7 +104,7 @@ def sign_test(
     alpha = np.bincount(regions, weights=np.append(s, np.ones(len(a))), minlength=3)
     fractions = np.zeros((int(n_samples), 3))
     # A region of weight 0 keeps the fraction 0, because the generator rejects weights of 0.
-    fractions[:, alpha > 0] = check_random_state(random_state).dirichlet(
+    fractions[:, alpha > 0] = random_generator(random_state).dirichlet(
         alpha[alpha > 0], int(n_samples)
     )
     return _posterior_from_fractions(fractions, rope)
@@ -241,7 +241,7 @@ def correlated_t_test(
     z, n_folds = b - a, len(a) // n_repeats
     mean, scale = float(np.mean(z)), float(np.std(z, ddof=1))
     scale *= (1 / len(z) + 1 / (n_folds - 1)) ** 0.5
-    rng = check_random_state(random_state)
+    rng = random_generator(random_state)
     rounding = float(np.max(_rounding_error(a, b)))
     if scale <= rounding:  # the difference is the same in all folds: the posterior is a point
         region = np.eye(3)[[_regions(np.asarray(mean), rope + rounding)]]
@@ -288,7 +288,7 @@ def _dirichlet_blocks(
     alpha: np.ndarray, n_samples: int, random_state: Any
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield samples of a Dirichlet distribution, one block of rows at a time."""
-    rng = check_random_state(random_state)
+    rng = random_generator(random_state)
     for rows in row_blocks(n_samples, max(1, BLOCK_VALUES // len(alpha))):
         yield rows, rng.dirichlet(alpha, rows.stop - rows.start)
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.utils import check_random_state
 
+from dimetric._arrays.random_state import random_generator
 from dimetric._warnings import warn
 
 MIN_TEST_FRACTION = 0.05  # warn if a smaller fraction of the constraints is left for testing
@@ -45,7 +45,7 @@ def folds(
         raise ValueError(
             f"n_splits={n_splits} must be between 2 and the number of constraints, {len(rows)}."
         )
-    rng = check_random_state(random_state)
+    rng = random_generator(random_state)
     if share_samples:
         group = _groups_by_samples(rows)
         fold_of = _assign_folds(*_size_and_kind(group, kinds), n_splits, rng)[group][:, None]

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils import check_consistent_length
 
 from dimetric._arrays.namespaces import Array, take_rows, to_host
+from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.validation import checked_array
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.roles import enemies, friends
@@ -129,7 +130,7 @@ def pairs_by_labels(
     y: Any, n: int | None, *, balanced: bool, random_state: Any, unlabelled: Any
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return similar and dissimilar pairs, and the number of samples."""
-    rng = check_random_state(random_state)
+    rng = random_generator(random_state)
     combinations = LabelledCombinations(y, unlabelled)
     n_similar, n_dissimilar = None, None
     if n is not None:

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, is_foreign, namespace
+from dimetric._arrays.random_state import random_generator
 from dimetric.supervision._constraints import Constraints, checked_rows
 from dimetric.supervision._sampling import (
     linked_pairs,
@@ -178,7 +178,7 @@ class Pairs(Constraints):
         """
         rows = cls(similar, n_samples=n_samples).similar
         n = len(rows) if n is None else n
-        others = other_pairs(rows, n_samples, n, check_random_state(random_state))
+        others = other_pairs(rows, n_samples, n, random_generator(random_state))
         return cls(rows, others, n_samples)
 
     @classmethod
@@ -209,7 +209,7 @@ class Pairs(Constraints):
         >>> Pairs.from_neighbors(X, [0, 1, 0, 1], n_neighbors=1).rows.tolist()
         [[0, 2], [1, 3], [0, 1], [2, 3]]
         """
-        rng = check_random_state(random_state)
+        rng = random_generator(random_state)
         near, others = neighbors_and_others(X, y, n_neighbors, rng)
         if y is None:
             return cls.from_similar(neighbor_pairs(near), len(near), random_state=rng)

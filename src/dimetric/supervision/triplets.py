@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
+from dimetric._arrays.random_state import random_generator
 from dimetric.supervision._constraints import Constraints, checked_rows
 from dimetric.supervision._sampling import (
     LabelledCombinations,
@@ -140,7 +140,7 @@ class Triplets(Constraints):
         [[0, 2, 1], [2, 0, 1]]
         """
         combinations = LabelledCombinations(y, unlabelled)
-        rows = combinations.triplets(n, check_random_state(random_state))
+        rows = combinations.triplets(n, random_generator(random_state))
         return cls.from_rows(rows, combinations.n)
 
     @classmethod
@@ -177,7 +177,7 @@ class Triplets(Constraints):
         >>> Triplets.from_neighbors(X, [0, 1, 0, 1], n_neighbors=1).rows.tolist()
         [[0, 2, 1], [1, 3, 0], [2, 0, 3], [3, 1, 2]]
         """
-        rng = check_random_state(random_state)
+        rng = random_generator(random_state)
         near, others = neighbors_and_others(X, y, n_neighbors, rng)
         near, others = np.repeat(near, others.shape[1], axis=1), np.tile(others, near.shape[1])
         anchor = np.repeat(np.arange(len(near)), near.shape[1])
@@ -223,7 +223,7 @@ class Triplets(Constraints):
         """
         pairs, means = mean_scores(checked_rows(rows, "rows", 2, n_samples), scores)
         triplets = ranked_triplets(pairs, means, margin)
-        chosen = draw_numbers(len(triplets), n, check_random_state(random_state))
+        chosen = draw_numbers(len(triplets), n, random_generator(random_state))
         return cls.from_rows(triplets[chosen], n_samples)
 
     @classmethod

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from dimetric._arrays.random_state import random_generator
 from dimetric.learners._fitting.problem import Problem, Solution
 from dimetric.linalg.psd import map_of, metric_of, project_psd
 from dimetric.objectives.objective import Objective, ValueAndGrad, on_maps, on_metrics
@@ -107,7 +107,7 @@ class LossOverMaps(_MeanLoss):
 
         None stands for a mini-batch that defines no loss.
         """
-        rng = check_random_state(self._random_state)
+        rng = random_generator(self._random_state)
         n_batches = max(1, len(self._strata) // batch_size)
 
         def epoch(_: int) -> Iterator[ValueAndGrad | None]:

@@ -4,10 +4,10 @@ import warnings
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
+from dimetric._arrays.random_state import random_generator
 from dimetric.learners._fitting.problem import Problem
 from dimetric.learners.lda import LDA
 from dimetric.learners.pca import PCA
@@ -58,7 +58,7 @@ def named_start(
             f"but the map has {k}. Set n_components, or use another init."
         )
     if name == "random":
-        return check_random_state(random_state).normal(size=(k, d))
+        return random_generator(random_state).normal(size=(k, d))
     if name == "pca":
         if k > min(n, d):
             raise ValueError(

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, take_rows, to_host
+from dimetric._arrays.random_state import random_generator
 from dimetric.neighbors.roles import friends
 
 
@@ -41,7 +41,7 @@ def nearest_targets(
     array([1, 0, 3, 2])
     """
     if max_group_size is not None and np.bincount(codes).max() > max_group_size:
-        order, groups = _random_groups(codes, max_group_size, check_random_state(random_state))
+        order, groups = _random_groups(codes, max_group_size, random_generator(random_state))
         grouped = take_rows(X, order)
         return in_user_order(nearest_targets(grouped, groups, k), order)
     nearest = friends(X, codes, k)
