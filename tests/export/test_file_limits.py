@@ -9,10 +9,10 @@ import pytest
 from estimators import samples
 from model_files import header_and_tensors
 
-from dimetric import LDA, KNNClassifier, describe, load, save
+from dimetric import LDA, KNNClassifier, load, save
 from dimetric.export._container import METADATA_KEY
 
-N = 150_000  # bytes of a value that is added to a model file, approximately
+N = 40_000  # bytes of a value that is added to a model file, approximately
 FREE_BYTES = 50_000_000
 
 
@@ -23,7 +23,7 @@ def strings(n_short, length):
 
 STATES = {
     "a long string among short ones": {"x_": strings(N // 6, N // 2)},
-    "many arrays of strings": {f"x{i}_": strings(500, 1500) for i in range(N // 3000)},
+    "many arrays of strings": {f"x{i}_": strings(900, 900) for i in range(N // 1000)},
     "lists": {"x_": [[]] * (N // 3)},
     "objects": {"x_": [{}] * (N // 3)},
     "objects with a key": {"x_": [{"a": 0}] * (N // 8)},
@@ -59,19 +59,18 @@ def parts(tmp_path):
 
 def assert_little_memory(path):
     """Load a file, which may raise a ValueError of one line, and compare the peak of memory."""
-    for read in (load, describe):
-        tracemalloc.start()
-        try:
-            read(path)
-        except ValueError as error:
-            text = str(error)
-            assert text.startswith(str(path))
-            assert "\n" not in text
-            assert len(text) < 1000
-        finally:
-            _, peak = tracemalloc.get_traced_memory()
-            tracemalloc.stop()
-        assert peak < 10 * path.stat().st_size + FREE_BYTES
+    tracemalloc.start()
+    try:
+        load(path)
+    except ValueError as error:
+        text = str(error)
+        assert text.startswith(str(path))
+        assert "\n" not in text
+        assert len(text) < 1000
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 10 * path.stat().st_size + FREE_BYTES
 
 
 @pytest.mark.parametrize("name", STATES)
@@ -95,11 +94,11 @@ def test_memory_of_hostile_tensors(parts):
 
 def test_a_very_long_class_name_is_not_saved(tmp_path):
     """What is saved can be loaded, so the limit on arrays of strings applies to both."""
-    X, _ = samples(60)
+    X, _ = samples(120)
     path = tmp_path / "some.dimetric"
-    y = np.array([f"class {i}" for i in range(59)] + ["a" * 20_000])
+    y = np.array([f"class {i}" for i in range(59)] + ["a" * 20_000])[np.arange(120) % 60]
     save(KNNClassifier().fit(X, y), path)
     assert load(path).classes_[0] == "a" * 20_000
-    y = np.array([f"class {i}" for i in range(59)] + ["a" * 90_000])
+    y = np.array([f"class {i}" for i in range(59)] + ["a" * 90_000])[np.arange(120) % 60]
     with pytest.raises(ValueError, match="one string is much longer than the others"):
         save(KNNClassifier().fit(X, y), path)
