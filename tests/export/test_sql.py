@@ -1,13 +1,11 @@
 """DuckDB and PostgreSQL find the same neighbours as dimetric."""
 
-import os
-import subprocess
-
 import duckdb
 import numpy as np
 import pandas as pd
 import pytest
 from estimators import fit, samples
+from postgres import in_postgres, needs_postgres
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
@@ -116,8 +114,10 @@ def test_categorical_columns(missing):
         base.sql("UPDATE samples SET size = NULL WHERE isnan(size)")
         for form in ("expression", "matrix"):
             base.execute(to_sql(model, form=form))
+            base.execute("DROP MACRO TABLE samples_nearest")
             z = np.array(base.sql("SELECT z FROM samples_mapped ORDER BY id").fetchall())[:, 0]
             np.testing.assert_allclose(z, wanted, atol=1e-9)
+            base.execute("DROP TABLE samples_mapped")
 
 
 @pytest.mark.parametrize("words", [("no", "yes"), ("N", "Y"), ("False", "true"), ("f", "t")])
@@ -218,34 +218,6 @@ def test_file_and_errors(tmp_path):
         to_sql(model, table="a\0")
     with pytest.raises(ValueError, match="cannot be named 'z', because"):
         to_sql(model, id="z")
-
-
-# DIMETRIC_POSTGRES is the libpq connection string of a test server.
-needs_postgres = pytest.mark.skipif(
-    "DIMETRIC_POSTGRES" not in os.environ, reason="DIMETRIC_POSTGRES names no server with pgvector"
-)
-
-
-def in_postgres(script):
-    """Run a script in a temporary schema, and return the words that it prints."""
-    psql = ["psql", os.environ["DIMETRIC_POSTGRES"], "-v", "ON_ERROR_STOP=1", "-Atq"]
-    schema = f"dimetric_test_{os.getpid()}"  # tests may run in parallel
-    before = (
-        "DO 'BEGIN PERFORM pg_advisory_lock(77); END'; SET client_min_messages = warning; "
-        "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public; "
-        "DO 'BEGIN PERFORM pg_advisory_unlock(77); END'; "
-        f"CREATE SCHEMA {schema}; "
-        f"SET search_path = {schema}, public;\n"
-    )
-    after = f"SET client_min_messages = warning; DROP SCHEMA {schema} CASCADE;"
-    try:
-        done = subprocess.run(
-            psql, input=before + script, capture_output=True, text=True, check=False
-        )
-    finally:
-        subprocess.run(psql, input=after, capture_output=True, text=True, check=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
 
 
 @needs_postgres

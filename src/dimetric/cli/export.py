@@ -30,8 +30,8 @@ HOW_TO_USE = {
     Format.usearch: "usearch.index.Index.restore({out!r}).search(Z, 10)"
     "  # Z: from 'dimetric transform'",
     Format.numpy: "import {stem}; {stem}.transform(X)",
-    Format.duckdb: "duckdb my.db < {out}",
-    Format.postgres: "psql -f {out}",
+    Format.duckdb: "duckdb my.db -f {out}",
+    Format.postgres: "psql -v ON_ERROR_STOP=1 -f {out}",
 }
 INDEXES = (Format.faiss, Format.usearch)
 SQL_DIALECTS = (Format.duckdb, Format.postgres)

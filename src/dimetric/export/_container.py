@@ -4,7 +4,7 @@ import json
 import os
 import struct
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 FORMAT_VERSION = 2  # the version that is written
 READABLE_VERSIONS = (1, 2)
@@ -12,11 +12,38 @@ MAX_NESTING = 100  # levels of JSON objects and lists in a header
 METADATA_KEY = "dimetric"  # key of dimetric's header in the safetensors metadata
 LENGTH_BYTES = 8  # size of the integer before the header, which holds its length
 MAX_HEADER_BYTES = 100_000_000  # the limit of safetensors
+# Limits on the values in a header, so that parsed JSON takes at most about ten times its size. A
+# list or an object takes several hundred bytes in memory, and may take two bytes in the file.
+MAX_CONTAINERS, BYTES_PER_CONTAINER = 30_000, 100
+MAX_VALUES, BYTES_PER_VALUE = 300_000, 8
+MAX_DIGITS = 400  # of an integer
+MAX_ERROR_CHARACTERS = 400
 DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64"}
 
 
-def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read and check dimetric's header, and the dtype, shape and offsets of each tensor."""
+class Header(NamedTuple):
+    """The checked header of a model file.
+
+    Attributes
+    ----------
+    values : dict
+        The JSON object that describes the model.
+    tensors : dict
+        The dtype, shape and offsets of each tensor, by name.
+    file_bytes : int
+        Size of the file.
+    text_hash : int
+        Hash of the JSON text of `values`.
+    """
+
+    values: dict[str, Any]
+    tensors: dict[str, Any]
+    file_bytes: int
+    text_hash: int
+
+
+def read_header(path: str | os.PathLike[str]) -> Header:
+    """Read and check the header of a model file."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -28,8 +55,9 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
         metadata = outer.pop("__metadata__", {})
         if not isinstance(metadata, dict) or not isinstance(metadata.get(METADATA_KEY), str):
             raise ValueError("it is a safetensors file that dimetric did not write")
-        _check_tensors(outer, size - LENGTH_BYTES - length)
-        header = parse_object(metadata[METADATA_KEY])
+        _check_tensors(outer, size - LENGTH_BYTES - length, size)
+        text = metadata.pop(METADATA_KEY)
+        header = parse_object(text)
         version = header.get("format")
         if type(version) is not int or version not in READABLE_VERSIONS:
             raise ValueError(
@@ -46,11 +74,12 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
         raise IsADirectoryError(f"{path} is a directory, not a model file.") from None
     except ValueError as error:
         raise ValueError(f"{path} is not a model file: {error_text(error)}.") from None
-    return header, outer
+    return Header(header, outer, size, hash(text))
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
-    """Parse a JSON object. Raise on NaN, infinity, duplicate keys and deep nesting."""
+    """Parse a JSON object. Raise on NaN, infinity, duplicate keys, deep nesting and many values."""
+    _check_number_of_values(text)
 
     def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
@@ -62,9 +91,18 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
             raise ValueError("its header contains NaN or infinity")
         return value
 
+    def integer(digits: str) -> int:
+        if len(digits) > MAX_DIGITS:
+            raise ValueError(f"its header contains an integer with {len(digits)} digits")
+        return int(digits)
+
     try:
         parsed = json.loads(
-            text, object_pairs_hook=without_duplicates, parse_float=finite, parse_constant=finite
+            text,
+            object_pairs_hook=without_duplicates,
+            parse_float=finite,
+            parse_int=integer,
+            parse_constant=finite,
         )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -85,8 +123,27 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
     return parsed
 
 
-def _check_tensors(tensors: dict[str, Any], size: int) -> None:
-    """Raise unless each tensor has a valid dtype, shape and offsets, and the last ends the file."""
+def _check_number_of_values(text: str | bytes) -> None:
+    """Raise if JSON text has too many lists, objects and values for its length."""
+
+    def occurrences(character: str) -> int:
+        return text.count(character) if isinstance(text, str) else text.count(character.encode())
+
+    containers = occurrences("[") + occurrences("{")
+    values = containers + occurrences(",") + occurrences(":")
+    if (
+        containers > MAX_CONTAINERS + len(text) // BYTES_PER_CONTAINER
+        or values > MAX_VALUES + len(text) // BYTES_PER_VALUE
+    ):
+        raise ValueError("its header is nested too deeply or has too many values")
+
+
+def _check_tensors(tensors: dict[str, Any], size: int, file_bytes: int) -> None:
+    """Raise unless each tensor has a valid dtype, shape and offsets, and the last ends the file.
+
+    `size` is the number of bytes after the header. An array without elements could have a dimension
+    of any size, so dimensions are compared with the size of the file.
+    """
     end = 0
     for name, each in tensors.items():
         keys = {"dtype", "shape", "data_offsets"}
@@ -99,6 +156,7 @@ def _check_tensors(tensors: dict[str, Any], size: int) -> None:
                 for sizes in (shape, offsets)
             )
             or len(offsets) != 2
+            or max([0, *shape]) > file_bytes
         ):
             raise ValueError(f"its tensor {name!r} has an invalid shape or offset")
         end = max(end, offsets[1])
@@ -107,5 +165,6 @@ def _check_tensors(tensors: dict[str, Any], size: int) -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the message of an error on one line, without its full stop."""
-    return " ".join((str(error) or type(error).__name__).split()).rstrip(".")
+    """Return the message of an error on one line, without its full stop and not too long."""
+    text = " ".join((str(error) or type(error).__name__).split()).rstrip(".")
+    return text if len(text) <= MAX_ERROR_CHARACTERS else f"{text[:MAX_ERROR_CHARACTERS]}..."

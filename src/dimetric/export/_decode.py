@@ -3,6 +3,8 @@
 Error messages here are clauses. The caller adds the name of the file.
 """
 
+import re
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,6 @@ from sklearn.base import BaseEstimator
 
 from dimetric._compat import check_params
 from dimetric.export._schema import (
-    NUMERIC_KINDS,
     check_attributes,
     class_named,
     is_state,
@@ -19,7 +20,13 @@ from dimetric.export._schema import (
 )
 from dimetric.kernels.kernel import as_kernel
 
+DTYPE_NAMES = {"bool", "float16", "float32", "float64"} | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+DTYPE_CODE = re.compile(r"[<>|=]?([biuf][1248]|O|U\d{1,5})")
 MAX_NESTING = 24  # levels of values in a model. The largest pipelines need about ten.
+CHARACTER_BYTES = 4  # size of a character in an array of strings
+FREE_STRING_BYTES = 2**24  # memory that the arrays of strings in a file of any size may take
 # The keys of each kind of JSON object, besides the "$" key that names the kind, and their types.
 LAYOUT: dict[str, dict[str, str]] = {
     "$class": {"parameters": "object", "state": "object"},
@@ -42,10 +49,13 @@ class Decoder:
     ----------
     tensors : dict of str to ndarray
         All arrays of the file. Each must be used exactly once.
+    file_bytes : int
+        Size of the file, which limits the size of arrays of strings.
     """
 
-    def __init__(self, tensors: dict[str, np.ndarray]) -> None:
+    def __init__(self, tensors: dict[str, np.ndarray], file_bytes: int) -> None:
         self._tensors = dict(tensors)
+        self._string_bytes_left = max_string_bytes(file_bytes)
 
     def model(self, data: Any) -> BaseEstimator:
         """Return the estimator that a file describes."""
@@ -124,14 +134,26 @@ class Decoder:
         kinds = (str,) if data["text"] else (str, int, float, bool, type(None))
         if not all(isinstance(each, kinds) for each in values):
             raise ValueError("an array holds values other than strings and numbers")
+        if prod(data["shape"]) != len(values):
+            raise ValueError(f"cannot reshape {len(values)} values into shape {data['shape']}")
+        if data["text"]:
+            longest = max(map(len, values), default=1)
+            self._string_bytes_left -= CHARACTER_BYTES * longest * len(values)
+            if self._string_bytes_left < 0:
+                raise ValueError(
+                    f"an array of {len(values)} strings, the longest of which has {longest} "
+                    "characters, takes too much memory for a file of this size"
+                )
         array = np.empty(len(values), dtype=object)
         array[:] = values
         return (array.astype(str) if data["text"] else array).reshape(data["shape"])
 
     def _scalar(self, data: dict[str, Any], depth: int) -> Any:
+        if data["dtype"] not in DTYPE_NAMES:
+            raise ValueError(f"data type {data['dtype']!r} is not allowed")
         dtype = np.dtype(data["dtype"])
         value = self.value(data["$scalar"], depth)
-        if dtype.kind not in NUMERIC_KINDS or not isinstance(value, (bool, int, float)):
+        if not isinstance(value, (bool, int, float)):
             raise ValueError("a $scalar object must hold a number")
         return dtype.type(value)
 
@@ -141,10 +163,10 @@ class Decoder:
         return float(data["$float"])
 
     def _dtype(self, data: dict[str, Any], depth: int) -> np.dtype[Any]:
-        dtype = np.dtype(_required_string(data["$dtype"]))
-        if dtype.kind not in NUMERIC_KINDS + "OU":
-            raise ValueError(f"the dtype {dtype} is not allowed")
-        return dtype
+        code = _required_string(data["$dtype"])
+        if not DTYPE_CODE.fullmatch(code):
+            raise ValueError(f"the dtype {code!r} is not allowed")
+        return np.dtype(code)
 
     def _tuple(self, data: dict[str, Any], depth: int) -> tuple[Any, ...]:
         return tuple(self.value(each, depth) for each in _required_list(data["$tuple"]))
@@ -158,6 +180,15 @@ class Decoder:
         if len(decoded) < len(pairs):
             raise ValueError("a dict has a duplicate key")
         return decoded
+
+
+def max_string_bytes(file_bytes: int) -> int:
+    """Return how much memory the arrays of strings in a file of a given size may take.
+
+    All strings of a NumPy array take as much memory as the longest, so a small file could hold an
+    array that does not fit into memory.
+    """
+    return FREE_STRING_BYTES + CHARACTER_BYTES * file_bytes
 
 
 def _require(value: Any, kind: str, key: str) -> None:

@@ -44,10 +44,13 @@ class Encoder:
     ----------
     tensors : dict of str to ndarray
         Arrays by attribute path, such as ``learner_.components_``.
+    string_bytes : int
+        Size of all arrays of strings in memory, where all strings of an array take the same space.
     """
 
     def __init__(self) -> None:
         self.tensors: dict[str, np.ndarray] = {}
+        self.string_bytes = 0
 
     def estimator(self, model: BaseEstimator, path: str = "", *, fitted: bool = True) -> Any:
         """Encode an estimator as JSON, with its fitted attributes if `fitted`."""
@@ -151,6 +154,7 @@ class Encoder:
         values = [self.value(each, path) for each in array.ravel().tolist()]
         if any(isinstance(each, (dict, list)) for each in values):
             raise ValueError(f"A model file cannot hold {path}, an array of Python objects.")
+        self.string_bytes += array.nbytes if array.dtype.kind == "U" else 0
         return {"$array": values, "text": array.dtype.kind == "U", "shape": list(array.shape)}
 
     def _tensor(self, array: np.ndarray, path: str) -> Any:

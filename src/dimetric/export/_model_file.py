@@ -6,7 +6,6 @@ a file from an untrusted source is safe.
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,12 @@ from dimetric.export._container import (
     FORMAT_VERSION,
     MAX_HEADER_BYTES,
     METADATA_KEY,
+    Header,
     error_text,
     parse_object,
     read_header,
 )
-from dimetric.export._decode import Decoder
+from dimetric.export._decode import Decoder, max_string_bytes
 from dimetric.export._encode import Encoder
 from dimetric.export._schema import SKLEARN_CLASSES, all_types
 from dimetric.export._upgrade import upgrade
@@ -88,11 +88,17 @@ def save(model: Any, path: str | os.PathLike[str], *, about: Any = None) -> None
     }
     try:
         text = json.dumps(header, allow_nan=False, separators=(",", ":"))
-        parse_object(text)  # raises if it is nested too deeply
+        parse_object(text)  # raises if it is nested too deeply or has too many values
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"about must be valid JSON: {error}.") from None
     if len(text) > MAX_HEADER_BYTES // 2:  # escaping its quotes makes it longer
         raise ValueError("The names and strings of the model are too long for the file header.")
+    file_bytes = len(text) + sum(each.nbytes for each in encoder.tensors.values())
+    if encoder.string_bytes > max_string_bytes(file_bytes):
+        raise ValueError(
+            "The arrays of strings of the model take too much memory, because one string is much "
+            "longer than the others. Shorten the longest name."
+        )
     from_numpy = _safetensors().numpy
     with atomic_write(path) as temporary:
         from_numpy.save_file(encoder.tensors, temporary, metadata={METADATA_KEY: text})
@@ -119,8 +125,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         is executed.
     """
     for _ in range(MAX_READ_ATTEMPTS):
-        header, tensors = read_header(path)
-        arrays = _read_tensors(path, header, list(tensors))
+        header = read_header(path)
+        arrays = _read_tensors(path, header)
         if arrays is not None:
             break
     else:
@@ -128,14 +134,15 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{path} cannot be loaded: it changed during {MAX_READ_ATTEMPTS} attempts to read it."
         )
     try:
-        data = upgrade(header["model"]) if header["format"] < FORMAT_VERSION else header["model"]
-        model = Decoder(arrays).model(data)
+        data = header.values["model"]
+        data = upgrade(data) if header.values["format"] < FORMAT_VERSION else data
+        model = Decoder(arrays, header.file_bytes).model(data)
         check_is_fitted(model)
     except ImportError:
         raise
     except Exception as error:  # estimators may raise any error on invalid attributes
         raise ValueError(f"{path} cannot be loaded: {error_text(error)}.") from error
-    _warn_if_sklearn_differs(header)
+    _warn_if_sklearn_differs(header.values)
     return model
 
 
@@ -156,7 +163,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         file). A pipeline has ``steps``, each with ``name``, ``class`` and ``parameters``, instead
         of ``parameters``. All values are valid JSON.
     """
-    header, tensors = read_header(path)
+    header, tensors, file_bytes, _ = read_header(path)
     try:
         outline = _class_and_parameters(header["model"])
     except ValueError as error:
@@ -167,7 +174,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     summary["tensors"] = {
         name: {"dtype": each["dtype"], "shape": each["shape"]} for name, each in tensors.items()
     }
-    summary["bytes"] = Path(path).stat().st_size
+    summary["bytes"] = file_bytes
     return summary
 
 
@@ -189,15 +196,13 @@ def trusted_types() -> list[str]:
     return sorted(f"{each.__module__}.{each.__qualname__}" for each in all_types())
 
 
-def _read_tensors(
-    path: str | os.PathLike[str], header: dict[str, Any], names: list[str]
-) -> dict[str, np.ndarray] | None:
+def _read_tensors(path: str | os.PathLike[str], header: Header) -> dict[str, np.ndarray] | None:
     """Read the tensors of a file. Return None if it has changed since its header was read."""
     try:
         with _safetensors().safe_open(path, framework="numpy") as file:
-            if json.loads((file.metadata() or {}).get(METADATA_KEY, "null")) != header:
+            if hash((file.metadata() or {}).get(METADATA_KEY)) != header.text_hash:
                 return None
-            return {name: file.get_tensor(name) for name in names}
+            return {name: file.get_tensor(name) for name in header.tensors}
     except (ImportError, OSError):
         raise
     except Exception as error:  # safetensors raises its own error types

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+MAX_NAME_BYTES = {"postgres": 63}  # PostgreSQL truncates longer names. DuckDB has no limit.
+
 
 def on_one_line(name: str) -> str:
     """Return a name on a single line, for use in a comment."""
@@ -16,8 +18,11 @@ def dollar_quote(text: str) -> str:
     return f"${tag}$"
 
 
-def quote_name(name: str) -> str:
+def quote_name(name: str, dialect: str = "duckdb") -> str:
     """Return the name of a table or column as a quoted SQL identifier.
+
+    Raise if the name is too long for the database, which would truncate it. Truncated names may be
+    equal to other names.
 
     Examples
     --------
@@ -26,16 +31,39 @@ def quote_name(name: str) -> str:
     """
     if not name or "\0" in name:
         raise ValueError(f"{name!r} cannot be the name of a table or column.")
+    size, limit = len(_utf8(name)), MAX_NAME_BYTES.get(dialect)
+    if limit is not None and size > limit:
+        raise ValueError(
+            f"The name {name!r} has {size} bytes in UTF-8, more than the limit of {limit} bytes "
+            f"in {dialect}. Rename the table or column."
+        )
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 
 
 def quote_string(value: str) -> str:
-    """Return a string as a SQL literal."""
+    r"""Return a string as a SQL literal.
+
+    PostgreSQL may be configured to treat backslashes in plain literals as escapes. The form E''
+    has the same meaning in all configurations.
+
+    Examples
+    --------
+    >>> print(quote_string("it's"), quote_string(r"a\b"))
+    'it''s' E'a\\b'
+    """
     if "\0" in value:
         raise ValueError(f"{value!r} contains a null character, which SQL strings cannot hold.")
-    doubled = value.replace("'", "''")
-    return f"'{doubled}'"
+    _utf8(value)
+    doubled = value.replace("'", "''").replace("\\", "\\\\")
+    return f"E'{doubled}'" if "\\" in value else f"'{doubled}'"
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{text!r} cannot be written as UTF-8. Rename it.") from None
 
 
 def vector_literal(values: np.ndarray) -> str:

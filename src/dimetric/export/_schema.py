@@ -7,6 +7,7 @@ in ``SCHEMA``. Attributes of the class itself, such as methods, are not state.
 
 import re
 from dataclasses import is_dataclass
+from functools import cache
 from importlib import import_module
 from math import isfinite
 from numbers import Integral, Real
@@ -186,6 +187,7 @@ def all_types() -> list[type]:
     return ours + [record_named(name) for name in RECORDS]
 
 
+@cache
 def schema_of(cls: type) -> dict[str, str]:
     """Return the schema of a class. Subclasses override their bases."""
     schema = {} if is_dataclass(cls) else dict(ESTIMATOR_SCHEMA)

@@ -3,24 +3,22 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 import dimetric
 from dimetric._arguments import check_types
 from dimetric._files import atomic_write
-from dimetric.data._encoder import TableEncoder
 from dimetric.export._map_chain import Linear, map_chain
 from dimetric.export._quote import (
     dollar_quote,
     float_literal,
     on_one_line,
     quote_name,
-    quote_string,
     vector_literal,
 )
+from dimetric.export._sql_columns import feature_expressions
+from dimetric.export._sql_transaction import transaction
 
 __all__ = ["to_sql"]
 
@@ -30,19 +28,17 @@ MAX_EXPRESSION_WEIGHTS = 1000  # larger maps are written as a table of weights
 
 RESERVED = ("z", "each", "row_id_", "k_")  # names used by the script, forbidden for the id column
 MATRIX_COLUMNS = ("coordinate", "weights", "shift")
-# Strings that DuckDB reads as booleans, and the strings to which it converts the booleans.
-BOOLEAN_STRINGS = dict.fromkeys(("true", "t", "yes", "y", "1"), "true")
-BOOLEAN_STRINGS |= dict.fromkeys(("false", "f", "no", "n", "0"), "false")
 
 HEADER_TEMPLATE = """\
 -- {name} with {n_features} features and {k} coordinates, for {dialect}.
 -- Exported by dimetric {version}.
--- Run this script again after the samples have changed. Rows with missing values are skipped.
+-- The script runs in one transaction. It only creates {created}.
+-- If one of these names is already used, it fails and changes nothing. To run it again after the
+-- samples have changed, first remove what it created. Rows with missing values are skipped.
 -- To find the 10 rows nearest to row 17 by learned distance: SELECT * FROM {nearest}(17, 10);
 """
 
 EXPRESSION_TEMPLATE = """
-DROP TABLE IF EXISTS {mapped};
 CREATE TABLE {mapped} AS
 SELECT {id}, {vector} AS z
 FROM (
@@ -54,12 +50,12 @@ WHERE z1 IS NOT NULL;
 """
 
 MATRIX_TEMPLATE = """
-DROP TABLE IF EXISTS {matrix};
-CREATE TABLE {matrix} (coordinate integer, weights {row}, shift float8);
-INSERT INTO {matrix} VALUES
-{rows};
+CREATE TABLE {matrix} AS
+SELECT coordinate, weights::{row} AS weights, shift
+FROM (VALUES
+{rows}
+) AS listed (coordinate, weights, shift);
 
-DROP TABLE IF EXISTS {mapped};
 CREATE TABLE {mapped} AS
 SELECT {id}, {vector} AS z
 FROM (
@@ -72,7 +68,7 @@ GROUP BY {id};
 
 NEAREST_TEMPLATES = {
     "duckdb": """
-CREATE OR REPLACE MACRO {nearest}(row_id_, k_) AS TABLE
+CREATE MACRO {nearest}(row_id_, k_) AS TABLE
 SELECT other.{id}, array_distance(other.z, one.z) AS distance
 FROM {mapped} AS other, (SELECT z FROM {mapped} WHERE {id} = row_id_) AS one
 WHERE other.{id} <> row_id_
@@ -82,7 +78,6 @@ LIMIT k_;
     "postgres": """
 -- For large tables, an index makes the search faster but approximate:
 -- CREATE INDEX ON {mapped_in_comment} USING hnsw (z vector_l2_ops);
-DROP FUNCTION IF EXISTS {nearest};
 CREATE FUNCTION {nearest}({table}.{id}%TYPE, integer)
 RETURNS TABLE ({id} {table}.{id}%TYPE, distance float8)
 LANGUAGE sql STABLE AS {quote}
@@ -110,7 +105,9 @@ def to_sql(
     """Export a model as a SQL script that maps the rows of a table and finds nearest rows.
 
     The script creates the table ``<table>_mapped`` of mapped samples, and the function
-    ``<table>_nearest(row, k)``, which returns the k rows nearest to a row, nearest first.
+    ``<table>_nearest(row, k)``, which returns the k rows nearest to a row, nearest first. A large
+    map also needs the table ``<table>_matrix``. The script runs in one transaction and drops or
+    replaces nothing. If one of these names is already used, it fails and changes nothing.
 
     Parameters
     ----------
@@ -148,7 +145,7 @@ def to_sql(
     """
     _check_choices(dialect, form)
     chain = map_chain(model)
-    features = _feature_expressions(model, chain.features, columns, dialect)
+    features = feature_expressions(model, chain.features, columns, dialect)
     linear = chain.linear("SQL")
     vectors = columns if isinstance(columns, str) else None
     script = Script(linear, dialect, table, id, features, vectors)
@@ -182,28 +179,21 @@ class Script:
 
     def text(self, name: str, form: str) -> str:
         """Return the script of a model with this name, in the form "expression" or "matrix"."""
-        W = self.linear.matrix()
-        k, d = W.shape
+        k, d = self.linear.matrix().shape
         is_expression = form == "expression"
-        used = {f"z{j + 1}" for j in range(k)} if is_expression else {"x", *MATRIX_COLUMNS}
-        if self.id.lower() in {*RESERVED, *used}:
-            raise ValueError(
-                f"The id column cannot be named {self.id!r}, because the script uses this name. "
-                "Rename the column."
-            )
-        quoted = {"id": quote_name(self.id), "table": quote_name(self.table)}
-        for each in ("mapped", "matrix", "nearest"):
-            quoted[each] = quote_name(f"{self.table}_{each}")
+        self._check_id({f"z{j + 1}" for j in range(k)} if is_expression else {"x", *MATRIX_COLUMNS})
+        created = ["mapped", "nearest"] if is_expression else ["matrix", "mapped", "nearest"]
+        names = {"id": self.id, "table": self.table}
+        names |= {each: f"{self.table}_{each}" for each in created}
+        quoted = {key: quote_name(each, self.dialect) for key, each in names.items()}
         head = HEADER_TEMPLATE.format(
             name=name,
             n_features=d,
             k=k,
             version=dimetric.__version__,
             dialect=DIALECTS[self.dialect],
+            created=on_one_line(" and ".join(quoted[each] for each in created)),
             nearest=on_one_line(quoted["nearest"]),
-        )
-        extension = (
-            "\nCREATE EXTENSION IF NOT EXISTS vector;\n" if self.dialect == "postgres" else ""
         )
         body = self._expression(quoted) if is_expression else self._matrix(quoted)
         nearest = NEAREST_TEMPLATES[self.dialect].format(
@@ -211,7 +201,19 @@ class Script:
             mapped_in_comment=on_one_line(quoted["mapped"]),
             quote=dollar_quote("".join(quoted.values())),
         )
-        return head + extension + body + nearest
+        start, end = transaction(self.dialect, [names[each] for each in created])
+        return head + start + body + nearest + end
+
+    def _check_id(self, used: set[str]) -> None:
+        """Raise if the script uses the name of the id column for something else."""
+        used = {*used, *RESERVED}
+        # Quoted names in DuckDB ignore case, and PostgreSQL also returns a column of distances.
+        used |= {"distance"} if self.dialect == "postgres" else set()
+        if self.id.lower() in used:
+            raise ValueError(
+                f"The id column cannot be named {self.id!r}, because the script uses this name. "
+                "Rename the column."
+            )
 
     def _expression(self, quoted: dict[str, str]) -> str:
         W, o, b = self.linear.matrix(), self.linear.o, self.linear.b
@@ -242,7 +244,7 @@ class Script:
             complete = "array_position(x, NULL) IS NULL"
             product = f"-((x::{row} - '{vector_literal(o)}'::{row}) <#> weights)"
         if self.vectors is not None:
-            values, complete = quote_name(self.vectors), "x IS NOT NULL"
+            values, complete = quote_name(self.vectors, self.dialect), "x IS NOT NULL"
         rows = [
             f"({j + 1}, '{vector_literal(weights)}', {float_literal(shift)})"
             for j, (weights, shift) in enumerate(zip(W, b, strict=True))
@@ -260,58 +262,3 @@ class Script:
     def _as_vector(self, values: str) -> str:
         k = self.linear.b.shape[0]
         return f"{values}::float8[{k}]" if self.dialect == "duckdb" else f"{values}::vector({k})"
-
-
-def _feature_expressions(
-    model: Any, features: Sequence[str], columns: str | Sequence[str] | None, dialect: str
-) -> list[str]:
-    """Return a SQL expression for each feature: a column, a vector entry or a category."""
-    if isinstance(columns, str):
-        vector = quote_name(columns) if dialect == "duckdb" else f"({quote_name(columns)}::real[])"
-        return [f"{vector}[{i + 1}]" for i in range(len(features))]
-    first = model.steps[0][1] if isinstance(model, Pipeline) else model
-    if columns is None and isinstance(first, TableEncoder):
-        return _encoder_expressions(first)
-    columns = features if columns is None else columns
-    if len(set(columns)) != len(features) or len(columns) != len(features):
-        repeated = len(columns) - len(set(columns))
-        raise ValueError(
-            f"The model has {len(features)} features, but columns has {len(columns)} names"
-            f"{f' ({repeated} repeated)' if repeated else ''}. Pass a different name for each "
-            "feature, or the name of one column that holds vectors."
-        )
-    return [quote_name(each) for each in columns]
-
-
-def _encoder_expressions(encoder: TableEncoder) -> list[str]:
-    """Return a SQL expression for each feature of an encoder."""
-    expressions = []
-    columns = zip(encoder.column_names(), encoder.categories_, encoder.fills_, strict=True)
-    for name, categories, fill in columns:
-        column, impute = quote_name(name), encoder.missing == "impute"
-        if categories is None:
-            value = f"coalesce({column}, {float_literal(float(fill))})" if impute else column
-            expressions.append(value)
-            continue
-        column = f"{column}::text"
-        # Reading a file strips leading spaces from the categories, but the database may keep them.
-        if all(each == each.lstrip() for each in categories):
-            column = f"ltrim({column})"
-        column = f"coalesce({column}, {quote_string(str(fill))})" if impute else column
-        is_binary = len(categories) <= 2  # one feature, which is 1/2 for an unknown category
-        for category in categories[-1:] if is_binary else categories:
-            whens = _when_clauses(category, categories, 1)
-            others = categories[:-1] if is_binary else []
-            whens += "".join(_when_clauses(each, categories, 0) for each in others)
-            otherwise = f"CASE WHEN {column} IS NULL THEN NULL ELSE {0.5 if is_binary else 0} END"
-            expressions.append(f"(CASE {column}{whens} ELSE {otherwise} END)")
-    return expressions
-
-
-def _when_clauses(category: str, categories: Sequence[str], value: int) -> str:
-    """Return the WHEN clauses of a category, which may be a boolean in the database."""
-    texts = [category]
-    booleans = {BOOLEAN_STRINGS.get(each.lower()) for each in categories}
-    if len(categories) == 2 and booleans == {"true", "false"}:
-        texts = list(dict.fromkeys([category, BOOLEAN_STRINGS[category.lower()]]))
-    return "".join(f" WHEN {quote_string(each)} THEN {value}" for each in texts)
