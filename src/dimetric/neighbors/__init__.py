@@ -6,6 +6,7 @@
   applies (``metric_neighbors``).
 - ``ties``: neighbours that share votes if they are tied at the k-th distance
   (``Neighborhoods``).
+- ``neighbor_block``: the neighbours of some queries, as a ragged array.
 - ``queries``: distances from queries to points, and the tolerance within which distances count as
   equal (``tie_tolerance``).
 - ``numba_search``, ``numba_paths``: compiled neighbour search and shortest paths, which require

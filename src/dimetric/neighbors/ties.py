@@ -24,7 +24,6 @@ different points needs its distances to all different points, which are computed
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, smallest_in_rows
 from dimetric._arrays.row_order import equal_rows
 from dimetric.neighbors.metric_search import Metric
+from dimetric.neighbors.neighbor_block import NeighborBlock, Shares
 from dimetric.neighbors.queries import Queries
 
 MAX_DISTANCES_PER_BLOCK = 2**22  # 32 MiB in float64
@@ -43,55 +43,6 @@ MIN_GROUPED_QUERIES = 32  # for fewer queries, finding equal points takes longer
 
 # Return the weights of neighbours from their distances, both of shape (n, k).
 WeightFunction = Callable[[np.ndarray], np.ndarray]
-
-
-@dataclass(frozen=True)
-class NeighborBlock:
-    """All neighbours of some queries, up to and including those tied at the k-th distance.
-
-    The neighbours of query i have the positions ``starts[i]`` to ``starts[i + 1] - 1``, nearest
-    first.
-    """
-
-    queries: np.ndarray  # (b,) row numbers of the queries
-    starts: np.ndarray  # (b + 1,)
-    points: np.ndarray  # (e,) row numbers of the points
-    distances: np.ndarray  # (e,)
-    counts: np.ndarray  # (e,) numbers of equal points, without the query itself
-
-    @property
-    def owners(self) -> np.ndarray:
-        """For each neighbour, the position of its query in `queries`."""
-        return np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
-
-    def ranks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first rank of each neighbour among those of its query, and the last plus 1."""
-        last = np.cumsum(self.counts)
-        before = np.append(0, last)[self.starts[:-1]]
-        last = last - np.repeat(before, np.diff(self.starts))
-        return last - self.counts, last
-
-    def kth(self, k: int) -> np.ndarray:
-        """Return the k-th distance of each query."""
-        first, last = self.ranks()
-        return self.distances[(first < k) & (last >= k)]
-
-    def ranked(self, k: int) -> np.ndarray:
-        """Return the k smallest distances of each query, of shape (b, k)."""
-        first, last = self.ranks()
-        repeats = np.clip(np.minimum(last, k) - first, 0, None)
-        return np.repeat(self.distances, repeats).reshape(-1, k)
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Weights of the neighbours of some queries. Tied neighbours share the remaining weight."""
-
-    block: NeighborBlock
-    weights: np.ndarray  # (e,) weight of each of the equal points at a neighbour
-    totals: np.ndarray  # (b,) sums of the weights
-    n_nearer: np.ndarray  # (b,) numbers of points nearer than the k-th distance
-    n_tied: np.ndarray  # (b,) numbers of points at the k-th distance
 
 
 class Neighborhoods:
@@ -130,7 +81,7 @@ class Neighborhoods:
         metric_params: dict[str, Any] | None = None,
         is_mapped: bool = False,
     ) -> None:
-        self._k, self._n = k, Z.shape[0]
+        self.k, self._n = k, Z.shape[0]
         self._excludes_self = points is None
         groupable = metric != "precomputed" and (points is None or self._n >= MIN_GROUPED_QUERIES)
         self._equal = equal_rows(Z if points is None else points) if groupable else None
@@ -174,8 +125,8 @@ class Neighborhoods:
             others = indices != np.arange(self._n)[:, None]
             others[np.all(others, axis=1), -1] = False
             distances, indices = distances[others], indices[others]
-        dtype = self._query.dtype
-        return distances.reshape(-1, k).astype(dtype, copy=False), indices.reshape(-1, k)
+        distances = distances.reshape(-1, k).astype(self.dtype, copy=False)
+        return distances, indices.reshape(-1, k)
 
     def sums(
         self, values: Any, k: int, weights: WeightFunction | None = None, *, mean: bool = False
@@ -200,25 +151,50 @@ class Neighborhoods:
         -------
         sums : ndarray of shape (n, c)
         """
+        n_queries = self._query.n
         at_points = values if self._equal is None else self._equal.totals(values)
-        sums, own = np.empty((self._query.n, values.shape[1])), np.zeros(self._query.n)
+        sums, totals = np.empty((n_queries, values.shape[1])), np.ones(n_queries)
+        own = np.zeros(n_queries)
         for shares in self.shares(k, weights):
             block, b = shares.block, len(shares.block.queries)
-            scale = np.ones(b) if not mean else 1 / shares.totals
-            parts = shares.weights * scale[block.owners]
             matrix = sparse.csr_array(
-                (parts, block.points, block.starts), shape=(b, at_points.shape[0])
+                (shares.weights, block.points, block.starts), shape=(b, at_points.shape[0])
             )
-            product = matrix @ at_points
-            sums[block.queries] = product.toarray() if sparse.issparse(product) else product
-            is_own = self._has_own_entries & (block.points == block.queries[block.owners])
-            own[block.queries] = np.bincount(block.owners[is_own], parts[is_own], b)
+            sums[block.queries] = _dense(matrix @ at_points)
+            if mean:
+                totals[block.queries] = shares.totals
+            if self._has_own_entries:
+                own[block.queries] = shares.weights[block.starts[:-1]]
         if self._equal_queries is not None:
-            sums, own = sums[self._equal_queries.index], own[self._equal_queries.index]
+            index = self._equal_queries.index
+            sums, totals, own = sums[index], totals[index], own[index]
         if self._has_own_entries:
-            itself = values * own[:, None]
-            sums -= itself.toarray() if sparse.issparse(itself) else itself
-        return sums
+            sums -= _dense(values * own[:, None])
+        return sums / totals[:, None] if mean else sums
+
+    def counts(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the number of points nearer than `low`, and between `low` and `high`.
+
+        Parameters
+        ----------
+        low, high : ndarray of shape (n,)
+            Distances of each query. At most the k-th distance, up to the tolerance.
+        """
+        first = np.arange(self._n) if self._equal_queries is None else self._equal_queries.first
+        low, high = low[first], high[first]
+        nearer, tied = np.empty(self._query.n, np.int64), np.empty(self._query.n, np.int64)
+        for block in self._blocks():
+            is_nearer, is_tied = block.split(low[block.queries], high[block.queries])
+            nearer[block.queries] = block.n_points(is_nearer)
+            tied[block.queries] = block.n_points(is_tied)
+        index = slice(None) if self._equal_queries is None else self._equal_queries.index
+        return nearer[index], tied[index]
+
+    def tolerance(self, distances: np.ndarray) -> np.ndarray:
+        """Return the tolerance of a distance of each query."""
+        if self._equal_queries is None:
+            return self._query.tolerance(np.arange(self._n), distances)
+        return self._query.tolerance(self._equal_queries.index, distances)
 
     def shares(self, k: int, weights: WeightFunction | None = None) -> Iterator[Shares]:
         """Yield the weights of the neighbours of blocks of queries.
@@ -230,20 +206,17 @@ class Neighborhoods:
             yield self._shares(block, k, weights)
 
     def _shares(self, block: NeighborBlock, k: int, weights: WeightFunction | None) -> Shares:
-        b, owners = len(block.queries), block.owners
-        kth = block.kth(k)
+        b, owners, kth = len(block.queries), block.owners, block.kth(k)
         tolerance = self._query.tolerance(block.queries, kth)
-        nearer = block.distances < (kth - tolerance)[owners]
-        tied = ~nearer & (block.distances <= (kth + tolerance)[owners])
-        n_nearer = np.bincount(owners, block.counts * nearer, b).astype(np.int64)
-        n_tied = np.bincount(owners, block.counts * tied, b).astype(np.int64)
+        nearer, tied = block.split(kth - tolerance, kth + tolerance)
+        n_nearer, n_tied = block.n_points(nearer), block.n_points(tied)
         if weights is None:
             each = np.where(nearer, 1.0, 0.0)
             for_tied, totals = (k - n_nearer) / n_tied, np.full(b, float(k))
         else:
             ranked = block.ranked(k)
             at_zero = ranked <= self._query.tolerance(block.queries, np.zeros(b))[:, None]
-            of_ranks = weights(np.where(at_zero, 0, ranked).astype(self._query.dtype, copy=False))
+            of_ranks = weights(np.where(at_zero, 0, ranked).astype(self.dtype, copy=False))
             running = np.cumsum(np.insert(of_ranks, 0, 0.0, axis=1), axis=1)
             first, last = (np.minimum(ranks, k) for ranks in block.ranks())
             each = running[owners, last] - running[owners, first]
@@ -254,6 +227,11 @@ class Neighborhoods:
         return Shares(block, each, totals, n_nearer, n_tied)
 
     @property
+    def dtype(self) -> np.dtype:
+        """The dtype of distances."""
+        return self._query.dtype
+
+    @property
     def _has_own_entries(self) -> bool:
         """Whether queries are listed as their own neighbours, with the number of equal rows."""
         return self._excludes_self and self._equal is not None
@@ -261,13 +239,13 @@ class Neighborhoods:
     def _searched(self) -> tuple[list[NeighborBlock], np.ndarray]:
         """Return the blocks of queries that are searched completely, and the other queries."""
         available = self._query.n_points - self._excludes_self
-        rows, width = np.arange(self._query.n), min(self._k + 1, available)
+        rows, width = np.arange(self._query.n), min(self.k + 1, available)
         blocks: list[NeighborBlock] = []
         while True:
             D, points = self._query.nearest(width, None if len(rows) == self._query.n else rows)
             if width == available:
                 return [*blocks, self._block(rows, D, points)], rows[:0]
-            kth = self._block(rows, D, points).kth(self._k)
+            kth = self._block(rows, D, points).kth(self.k)
             complete = D[:, -1] > kth + self._query.tolerance(rows, kth)
             if np.any(complete):
                 blocks.append(self._block(rows[complete], D[complete], points[complete]))
@@ -283,7 +261,7 @@ class Neighborhoods:
         for part in row_blocks(len(self._wide), size):
             rows = self._wide[part]
             D = self._query.all_distances(rows)
-            kth = self._block(rows, *smallest_in_rows(D, self._k)).kth(self._k)
+            kth = self._block(rows, *smallest_in_rows(D, self.k)).kth(self.k)
             bound = kth + self._query.tolerance(rows, kth)
             widths = np.sum(bound[:, None] >= D, axis=1)
             near, points = smallest_in_rows(D, int(widths.max()))
@@ -315,3 +293,7 @@ class Neighborhoods:
         if self._has_own_entries:
             counts[starts[:-1]] -= 1
         return NeighborBlock(queries, starts, points, D, counts)
+
+
+def _dense(values: Any) -> np.ndarray:
+    return values.toarray() if sparse.issparse(values) else values
