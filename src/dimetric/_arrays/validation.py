@@ -90,17 +90,25 @@ def checked_samples(
 
 
 def checked_samples_with_labels(
-    learner: BaseEstimator, X: Array, y: Any, *, reset: bool, min_samples: int
+    learner: BaseEstimator,
+    X: Array,
+    y: Any,
+    *,
+    reset: bool,
+    min_samples: int,
+    multi_output: bool = False,
 ) -> tuple[Array, np.ndarray]:
-    """Return the checked samples, and their checked labels on the host."""
+    """Return the checked samples, and their checked labels on the host.
+
+    If `multi_output` is true, y has a column for each output.
+    """
     y = to_host(y) if is_foreign(y) else y
     if y is None or not is_foreign(X):
-        X, y = validate_data(
-            learner, X, y, reset=reset, **_validation_options(learner, X, min_samples)
-        )
+        options = _validation_options(learner, X, min_samples)
+        X, y = validate_data(learner, X, y, reset=reset, multi_output=multi_output, **options)
     else:
         X = checked_samples(learner, X, reset=reset, min_samples=min_samples)
-        y = column_or_1d(y, warn=True)
+        y = np.asarray(y) if multi_output else column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         check_consistent_length(X, y)
     check_classification_targets(y)

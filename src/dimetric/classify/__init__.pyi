@@ -4,5 +4,5 @@ from .centroid import NCMCClassifier as NCMCClassifier
 from .centroid import NCMClassifier as NCMClassifier
 from .energy import EnergyClassifier as EnergyClassifier
 from .knn import KNNClassifier as KNNClassifier
-from .knn import KNNRegressor as KNNRegressor
+from .knn_regressor import KNNRegressor as KNNRegressor
 from .multi_metric import MultiMetricKNNClassifier as MultiMetricKNNClassifier

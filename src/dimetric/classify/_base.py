@@ -132,6 +132,8 @@ class DistanceClassifier(ClassifierMixin, DistanceEstimator):
 def accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
     """Return the weighted fraction of labels that agree, for arrays of any namespace.
 
+    With several outputs, all labels of a sample must agree.
+
     Examples
     --------
     >>> accuracy([1, 2, 2], np.array([1, 2, 3]), sample_weight=[2, 1, 1])
@@ -139,13 +141,17 @@ def accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
     """
     if y is None:
         raise ValueError("y is None, but the accuracy requires the true labels y.")
-    y, predicted = column_or_1d(to_host(y) if is_foreign(y) else y), to_host(predicted)
+    y, predicted = to_host(y) if is_foreign(y) else y, to_host(predicted)
+    y = column_or_1d(y) if predicted.ndim == 1 else np.asarray(y)
     check_consistent_length(y, predicted, sample_weight)
     if "O" not in y.dtype.kind + predicted.dtype.kind and y.dtype.kind != predicted.dtype.kind:
         kinds = ["string" if labels.dtype.kind in "US" else "numeric" for labels in (y, predicted)]
         if kinds[0] != kinds[1]:
             raise ValueError(f"y has {kinds[0]} labels, but the predicted labels are {kinds[1]}.")
-    return float(np.average(y == predicted, weights=sample_weight))
+    if y.shape != predicted.shape:
+        raise ValueError(f"y has shape {y.shape}, but the predicted labels have {predicted.shape}.")
+    correct = y == predicted if y.ndim == 1 else np.all(y == predicted, axis=1)
+    return float(np.average(correct, weights=sample_weight))
 
 
 def values_like(values: np.ndarray, X: Any) -> Array:

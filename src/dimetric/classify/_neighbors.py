@@ -1,22 +1,24 @@
 """Search for the nearest training samples, and the weights of their votes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
 from dimetric._compat import Interval, StrOptions
 from dimetric.classify._base import DistanceEstimator
-from dimetric.neighbors.euclidean_search import euclidean_neighbors
-from dimetric.neighbors.metric_search import TREE_FEATURES, distances_between, metric_neighbors
+from dimetric.neighbors.metric_search import Metric, is_euclidean
+from dimetric.neighbors.queries import relative_tolerance
+from dimetric.neighbors.ties import Neighborhoods, WeightFunction
 
-MAX_DISTANCES_PER_BLOCK = 2**22  # 32 MiB in float64
-MAX_PRODUCT_SAMPLES = 5_000  # with fewer, a matrix product beats importing compiled code
+# Votes for two classes that differ by less than this multiple of the tolerance of distances count
+# as equal. Weights 1 / distance have larger relative errors than distances.
+VOTE_TOLERANCE = 16
 
 Weights = str | Callable[[np.ndarray], np.ndarray] | None
 
@@ -26,6 +28,8 @@ class NeighborsEstimator(DistanceEstimator):
 
     n_neighbors: int
     weights: Weights
+    metric: Metric
+    metric_params: dict[str, Any] | None
     n_samples_fit_: int
     _points: Array
 
@@ -34,18 +38,31 @@ class NeighborsEstimator(DistanceEstimator):
         **DistanceEstimator._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "weights": [StrOptions({"uniform", "distance"}), callable, None],
+        "metric": [str, callable],
+        "metric_params": [dict, None],
     }
 
     def __init__(
-        self, n_neighbors: int = 3, *, learner: Any = None, weights: Weights = "uniform"
+        self,
+        n_neighbors: int = 3,
+        *,
+        learner: Any = None,
+        weights: Weights = "uniform",
+        metric: Metric = "euclidean",
+        metric_params: dict[str, Any] | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.learner = learner
         self.weights = weights
+        self.metric = metric
+        self.metric_params = metric_params
 
     def kneighbors(
-        self, X: Array | None = None, n_neighbors: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self,
+        X: Array | None = None,
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
+    ) -> Any:
         """Return the training samples nearest to each sample, in order of distance.
 
         Parameters
@@ -54,13 +71,21 @@ class NeighborsEstimator(DistanceEstimator):
             Samples. If None, the training samples are used, and a sample is not its own neighbour.
         n_neighbors : int, optional
             Number of neighbours. The default is the parameter `n_neighbors` of the estimator.
+        return_distance : bool, default=True
+            Whether to return the distances.
 
         Returns
         -------
         distances, indices : ndarray of shape (n_samples, n_neighbors)
             Learned distances and row indices of training samples, in host memory. Samples at equal
-            distance are in row order.
+            distance are in row order. Without distances, only the indices are returned.
         """
+        near, k = self._neighborhoods(X, n_neighbors)
+        distances, indices = near.listed(k)
+        return (distances, indices) if return_distance else indices
+
+    def _neighborhoods(self, X: Array | None, n_neighbors: int | None = None) -> tuple[Any, int]:
+        """Return the neighbours of samples, as :class:`Neighborhoods`, and their number."""
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         available = self.n_samples_fit_ - (X is None)
@@ -69,102 +94,92 @@ class NeighborsEstimator(DistanceEstimator):
             raise ValueError(
                 f"n_neighbors={k} must be an int between 1 and the number of {others}, {available}."
             )
-        return self._search(None if X is None else self._mapped(X), int(k))
+        return self._search(None if X is None else self._mapped(X), int(k)), int(k)
 
-    def _search(self, Z: Array | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def _search(self, Z: Array | None, k: int) -> Any:
         """Return the neighbours of mapped samples Z, or of the training samples if Z is None."""
-        if Z is None:
-            return nearest_in_order(self._points, k)
-        return nearest_in_order(Z, k, points_like(self._points, Z))
+        queries = self._points if Z is None else Z
+        return Neighborhoods(
+            queries,
+            k,
+            None if Z is None else points_like(self._points, Z),
+            metric=self.metric,
+            metric_params=self.metric_params,
+            is_mapped=self.learner_ is not None,
+        )
 
-    def _keep_points(self, Z: Array) -> None:
-        """Store the mapped training samples."""
-        n = Z.shape[0]
+    def _keep_mapped(self, X: Array, y: np.ndarray) -> None:
+        """Fit the learner, and store the mapped training samples."""
+        n = X.shape[0]
         if self.n_neighbors > n:
             raise ValueError(
                 f"n_neighbors={self.n_neighbors} is larger than n_samples={n}. Choose a smaller "
                 "n_neighbors."
             )
-        self._points, self.n_samples_fit_ = Z, n
+        if self.metric == "precomputed":
+            _check_precomputed(X, self.learner)
+        try:
+            self._points = self._fit_learner(X, y)
+        except ValueError as error:
+            # scikit-learn's checks of class labels raise these messages.
+            if "Unknown label type" in str(error) or "should be a 1d array" in str(error):
+                raise ValueError(_class_learner_message(self.learner, y)) from error
+            raise
+        self.n_samples_fit_ = n
 
-    def _neighbors_and_weights(self, X: Array | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the neighbours that ``kneighbors(X)`` finds, and their weights."""
-        distances, indices = self.kneighbors(X)
-        return indices, weights_of(distances, self.weights)
+    def _check_metric(self) -> None:
+        """Raise if the metric is unknown or lacks a parameter."""
+        if callable(self.metric) or is_euclidean(self.metric, self.metric_params):
+            return
+        from sklearn.neighbors import VALID_METRICS
 
+        names = sorted({*VALID_METRICS["brute"], "precomputed"} - {"nan_euclidean", "pyfunc"})
+        if self.metric not in names:
+            raise ValueError(
+                f"metric={self.metric!r} is unknown. Use a function or one of {', '.join(names)}."
+            )
+        required = {"mahalanobis": "VI", "seuclidean": "V"}.get(self.metric)
+        if required and required not in (self.metric_params or {}):
+            raise ValueError(
+                f"metric={self.metric!r} requires metric_params={{{required!r}: ...}}, but "
+                f"metric_params={self.metric_params!r}."
+            )
 
-def nearest_in_order(
-    Z: Array, k: int, points: Array | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k points nearest to each row of Z.
-
-    Of points at equal distance, those with the lowest index are chosen. A search may return any of
-    them, but votes must not depend on this choice.
-
-    Parameters
-    ----------
-    Z : array or sparse array of shape (n, d)
-        Queries, in any namespace.
-    k : int
-        Number of neighbours.
-    points : array or sparse array of shape (m, d), optional
-        Points to search. By default, Z itself is searched, and a row is not its own neighbour.
-
-    Returns
-    -------
-    distances, indices : ndarray of shape (n, k)
-        Sorted by distance, then by index, in host memory.
-
-    Examples
-    --------
-    >>> X = np.array([[3.0], [1.0], [1.0], [1.0]])
-    >>> nearest_in_order(np.array([[0.0]]), 2, X)[1]
-    array([[1, 2]])
-    """
-    available = Z.shape[0] - 1 if points is None else points.shape[0]
-    n_requested = min(k + 1, available)  # one more than k, to detect ties at the k-th distance
-    search = euclidean_neighbors if _use_matrix_product(Z) else metric_neighbors
-    distances, indices = (to_host(a) for a in search(Z, n_requested, points))
-    tied = np.flatnonzero((distances[:, k - 1] == distances[:, -1]) & (n_requested > k))
-    distances, indices = distances[:, :k].copy(), indices[:, :k].copy()
-    for block in row_blocks(len(tied), max(1, MAX_DISTANCES_PER_BLOCK // available)):
-        rows = tied[block]
-        distances[rows], indices[rows] = _nearest_with_ties_in_order(
-            _host(Z), _host(points), rows, k
-        )
-    order = np.lexsort((indices, distances), axis=-1)
-    return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
 
 
-def _use_matrix_product(Z: Array) -> bool:
-    """Return whether to search by a matrix product in the namespace of Z."""
-    if is_foreign(Z):
-        return True
+def _class_learner_message(learner: Any, y: np.ndarray) -> str:
+    """Return the error message for a learner that cannot learn from the targets y."""
+    has = "continuous targets" if y.ndim == 1 else f"{y.shape[1]} outputs"
     return (
-        not sparse.issparse(Z) and Z.shape[1] > TREE_FEATURES and Z.shape[0] < MAX_PRODUCT_SAMPLES
+        f"learner={learner!r} learns from one class per sample, but y has {has}. Use an "
+        "unsupervised learner, such as PCA or Covariance, or learner=None."
     )
 
 
-def _host(points: Array | None) -> Any:
-    return to_host(points) if is_foreign(points) else points
-
-
-def _nearest_with_ties_in_order(
-    Z: Any, points: Any, rows: np.ndarray, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k points nearest to each of the rows, computed from all distances.
-
-    Of points at equal distance, those with the lowest index are chosen.
-    """
-    D = distances_between(Z[rows], Z if points is None else points)
-    if points is None:
-        D[np.arange(len(rows)), rows] = np.inf
-    farthest = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
-    nearer, equal = farthest > D, farthest == D
-    n_missing = k - np.sum(nearer, axis=1, keepdims=True)
-    chosen = nearer | (equal & (np.cumsum(equal, axis=1) <= n_missing))
-    indices = np.nonzero(chosen)[1].reshape(-1, k)
-    return np.take_along_axis(D, indices, axis=1), indices
+def _check_precomputed(D: Array, learner: Any) -> None:
+    """Raise unless D is a dense square matrix of distances, and there is no learner."""
+    if learner is not None:
+        raise ValueError(
+            "metric='precomputed' cannot be combined with a learner, because a learner maps "
+            "samples, not distances. Set learner=None."
+        )
+    if sparse.issparse(D):
+        raise ValueError(
+            "With metric='precomputed', X must be a dense matrix of distances, but it is sparse."
+        )
+    if D.shape[0] != D.shape[1]:
+        raise ValueError(
+            "With metric='precomputed', X must be a square matrix of the distances between all "
+            f"training samples, but it has shape {tuple(D.shape)}."
+        )
+    if bool(namespace(D).any(D < 0)):
+        raise ValueError(
+            "With metric='precomputed', X holds distances, which must not be negative."
+        )
 
 
 def points_like(points: Array, Z: Array) -> Array:
@@ -186,8 +201,6 @@ def weights_of(distances: np.ndarray, weights: Weights) -> np.ndarray:
     array([[1.  , 0.25],
            [1.  , 0.  ]])
     """
-    if weights is None or weights == "uniform":
-        return np.ones_like(distances)
     if callable(weights):
         values = np.asarray(weights(distances), dtype=np.float64)
         if values.shape != distances.shape:
@@ -213,14 +226,55 @@ def weights_of(distances: np.ndarray, weights: Weights) -> np.ndarray:
     return values
 
 
-def votes(codes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the total weight of each class, of shape (n, n_classes).
+def has_several_outputs(y: Any) -> bool:
+    """Return whether y is a matrix with several columns.
 
     Examples
     --------
-    >>> votes(np.array([[0, 2, 2]]), np.array([[1.0, 0.5, 2.0]]), 3)
-    array([[1. , 0. , 2.5]])
+    >>> has_several_outputs([0, 1]), has_several_outputs([[0], [1]])
+    (False, False)
+    >>> has_several_outputs([[0, 1], [1, 1]])
+    True
     """
-    n = len(codes)
-    cells = (np.arange(n)[:, None] * n_classes + codes).ravel()
-    return np.bincount(cells, weights.ravel(), n * n_classes).reshape(n, n_classes)
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    return len(shape) == 2 and shape[1] > 1
+
+
+def weight_function(weights: Weights) -> WeightFunction | None:
+    """Return the function that returns weights from distances, or None if all weights are 1."""
+    if weights is None or weights == "uniform":
+        return None
+    return lambda distances: weights_of(distances, weights)
+
+
+def one_hot_rows(outputs: Sequence[tuple[np.ndarray, int]]) -> sparse.csr_array:
+    """Return the indicators of classes as a sparse array with a column for each class.
+
+    Parameters
+    ----------
+    outputs : sequence of (ndarray of shape (n,), int)
+        For each output, the codes of the samples and the number of classes.
+
+    Examples
+    --------
+    >>> one_hot_rows([(np.array([0, 1]), 2), (np.array([2, 0]), 3)]).toarray()
+    array([[1., 0., 0., 0., 1.],
+           [0., 1., 1., 0., 0.]])
+    """
+    first = np.cumsum([0, *(n_classes for _, n_classes in outputs)])
+    columns = np.stack([codes + first[i] for i, (codes, _) in enumerate(outputs)], axis=1)
+    n, m = columns.shape
+    starts = np.arange(0, n * m + 1, m)
+    return sparse.csr_array((np.ones(n * m), columns.ravel(), starts), shape=(n, first[-1]))
+
+
+def most_voted(votes: np.ndarray, points: Array) -> np.ndarray:
+    """Return the first class of each row whose votes are the most, up to rounding.
+
+    Examples
+    --------
+    >>> most_voted(np.array([[0.1 + 0.2, 0.3, 0.0], [0.3, 0.1 + 0.2, 0.0]]), np.zeros(1))
+    array([0, 0])
+    """
+    tolerance = VOTE_TOLERANCE * relative_tolerance(points)
+    return np.argmax(votes >= (1 - tolerance) * np.max(votes, axis=1, keepdims=True), axis=1)

@@ -1,17 +1,21 @@
-"""Nearest neighbours under a learned distance: classification and regression."""
+"""Classification by nearest neighbours under a learned distance."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils import Tags, check_consistent_length
-from sklearn.utils.validation import check_array
+from sklearn.utils import Tags
 
-from dimetric._arrays.namespaces import Array, is_foreign, to_host
-from dimetric._arrays.validation import checked_samples
+from dimetric._arrays.namespaces import Array
+from dimetric._arrays.validation import checked_samples_with_labels
 from dimetric._compat import fit_method
 from dimetric.classify._base import DistanceClassifier, accuracy, values_like
-from dimetric.classify._neighbors import NeighborsEstimator, votes
+from dimetric.classify._neighbors import (
+    NeighborsEstimator,
+    has_several_outputs,
+    most_voted,
+    one_hot_rows,
+    weight_function,
+)
 
 
 class KNNClassifier(NeighborsEstimator, DistanceClassifier):
@@ -21,7 +25,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
               d(x, x_j) = |L x - L x_j|
 
     :math:`N_k(x)` is the set of the k training samples nearest to x, and L is the map of the
-    learner.
+    learner. Samples tied at the k-th distance share the remaining votes (see Notes).
 
     Parameters
     ----------
@@ -35,11 +39,17 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
         distance 0, only these neighbours vote. A callable takes an array of distances and returns
         an array of weights.
+    metric : str or callable, default="euclidean"
+        Metric of the mapped samples, or of X if there is no learner: any metric of
+        :class:`sklearn.neighbors.NearestNeighbors`. With ``"precomputed"``, X holds the distances
+        to the training samples, and `learner` must be None.
+    metric_params : dict, optional
+        Parameters of the metric, such as ``{"p": 3}`` for ``"minkowski"``.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted.
+    classes_ : ndarray of shape (n_classes,), or list of ndarray
+        Class labels, sorted. If y has several outputs, a list with the classes of each output.
     learner_ : learner or None
         The fitted learner.
     n_samples_fit_ : int
@@ -49,8 +59,11 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     Notes
     -----
-    If training samples are at equal distance, those in the first rows are chosen. If classes have
-    equally many votes, the one that is first in ``classes_`` is predicted.
+    Suppose that a training samples are nearer than the k-th neighbour, and t are at its distance.
+    Each of these t samples votes with the weight :math:`w\,(k - a)/t`, so the order of the training
+    samples does not affect predictions. Distances that differ only by rounding count as equal.
+    :mod:`dimetric.neighbors.ties` defines the tolerance. If classes have equally many votes, the
+    one that is first in ``classes_`` is predicted.
 
     With ``X=None``, methods return leave-one-out results for the training samples: a sample is not
     its own neighbour. This costs one search, because the distance is not learned again.
@@ -65,6 +78,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     (0.72, 0.99)
     """
 
+    classes_: Any
+    _multi_output: ClassVar[bool] = True
     _codes: np.ndarray
 
     @fit_method
@@ -76,16 +91,26 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         X : array-like of shape (n_samples, n_features)
             Samples, as a NumPy or sparse array, a pandas or polars data frame, or an array of any
             array-API namespace.
-        y : array-like of shape (n_samples,)
-            Class labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels, for one or several outputs.
 
         Returns
         -------
         self : object
             The fitted classifier.
         """
-        samples, codes = self._checked_classes(X, y)
-        self._keep_points(self._fit_learner(samples, self.classes_[codes]))
+        self._check_metric()
+        if self._multi_output and has_several_outputs(y):
+            samples, labels = checked_samples_with_labels(
+                self, X, y, reset=True, min_samples=self._min_samples, multi_output=True
+            )
+            encoded = [np.unique(each, return_inverse=True) for each in labels.T]
+            self.classes_ = [classes for classes, _ in encoded]
+            codes = np.stack([codes for _, codes in encoded], axis=1)
+        else:
+            samples, codes = self._checked_classes(X, y)
+            labels = self.classes_[codes]
+        self._keep_mapped(samples, labels)
         self._codes = codes
         return self
 
@@ -99,12 +124,12 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
         Returns
         -------
-        labels : array of shape (n_samples,)
+        labels : array of shape (n_samples,) or (n_samples, n_outputs)
             Predicted classes. Numeric labels are in the array namespace of X.
         """
-        return self._best_classes(self._class_scores(X), self._points if X is None else X)
+        return self._most_voted(self._votes(X), self._points if X is None else X)
 
-    def predict_proba(self, X: Array | None = None) -> Array:
+    def predict_proba(self, X: Array | None = None) -> Any:
         """Return the fraction of the votes for each class.
 
         Parameters
@@ -114,152 +139,74 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
         Returns
         -------
-        probabilities : array of shape (n_samples, n_classes)
-            Fractions of the votes, in the array namespace of X.
+        probabilities : array of shape (n_samples, n_classes), or list of arrays
+            Fractions of the votes, in the array namespace of X. If y has several outputs, a list
+            with an array for each output.
         """
-        votes = self._class_scores(X)
-        probabilities = votes / np.sum(votes, axis=1, keepdims=True)
-        return values_like(probabilities, self._points if X is None else X)
+        like = self._points if X is None else X
+        fractions = [
+            values_like(votes / np.sum(votes, axis=1, keepdims=True), like)
+            for votes in self._votes(X)
+        ]
+        return fractions if self._codes.ndim == 2 else fractions[0]
 
     def score(self, X: Array | None = None, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy, the fraction of samples that are classified correctly.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or None
-            Samples. If None, leave-one-out results for the training samples are returned.
-        y : array-like of shape (n_samples,), or None
-            True classes. If X and y are None, the classes of the training samples are used.
-        sample_weight : array-like of shape (n_samples,), optional
-            Sample weights.
-        """
-        predicted = self.predict(X)
-        y = self.classes_[self._codes] if X is None and y is None else y
-        return accuracy(y, predicted, sample_weight)
-
-    def _class_scores(self, X: Array | None) -> np.ndarray:
-        """Return the votes for each class."""
-        indices, weights = self._neighbors_and_weights(X)
-        return votes(self._codes[indices], weights, len(self.classes_))
-
-
-class KNNRegressor(RegressorMixin, NeighborsEstimator):
-    r"""Regressor by the average of the k nearest neighbours under a learned distance.
-
-    .. math:: \hat y(x) = \frac{\sum_{j \in N_k(x)} w_j\, y_j}{\sum_{j \in N_k(x)} w_j}, \qquad
-              d(x, x_j) = |L x - L x_j|
-
-    :math:`N_k(x)` is the set of the k training samples nearest to x, and L is the map of the
-    learner.
-
-    Parameters
-    ----------
-    n_neighbors : int, default=3
-        Number of neighbours k.
-    learner : learner or None, default=None
-        Learner of the distance, or any transformer. A copy of it is fitted to X and y, and
-        neighbours are searched among the mapped samples. If None, the Euclidean distance is used.
-    weights : {"uniform", "distance"}, callable or None, default="uniform"
-        Weights w of the targets. With ``"uniform"`` or None, all weights are 1. With
-        ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
-        distance 0, only these neighbours count. A callable takes an array of distances and returns
-        an array of weights.
-
-    Attributes
-    ----------
-    learner_ : learner or None
-        The fitted learner.
-    n_samples_fit_ : int
-        Number of training samples.
-    n_features_in_ : int
-        Number of features. ``feature_names_in_`` holds their names if X has any.
-
-    Notes
-    -----
-    If training samples are at equal distance, those in the first rows are chosen.
-
-    With ``X=None``, methods return leave-one-out results for the training samples: a sample is not
-    its own neighbour. This costs one search, because the distance is not learned again.
-
-    Examples
-    --------
-    >>> X, y = np.arange(6.0)[:, None], np.arange(6.0) ** 2
-    >>> KNNRegressor(2).fit(X, y).predict([[2.4]])
-    array([6.5])
-    """
-
-    _targets: np.ndarray
-
-    @fit_method
-    def fit(self, X: Array, y: Any) -> Self:
-        """Learn the distance and store the mapped samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, as a NumPy or sparse array, a pandas or polars data frame, or an array of any
-            array-API namespace.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets, one or several per sample.
-
-        Returns
-        -------
-        self : object
-            The fitted regressor.
-        """
-        samples = checked_samples(self, X, reset=True)
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None."
-            )
-        y = check_array(to_host(y) if is_foreign(y) else y, ensure_2d=False, input_name="y")
-        check_consistent_length(samples, y)
-        y = y.astype(np.result_type(y.dtype, np.float32), copy=False)
-        self._keep_points(self._fit_learner(samples, y))
-        self._targets = y
-        return self
-
-    def predict(self, X: Array | None = None) -> Array:
-        """Predict the average target of the neighbours.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or None
-            Samples. If None, leave-one-out results for the training samples are returned.
-
-        Returns
-        -------
-        targets : array of shape (n_samples,) or (n_samples, n_outputs)
-            Predicted targets, in the array namespace of X.
-        """
-        indices, weights = self._neighbors_and_weights(X)
-        targets = self._targets[indices]
-        if targets.ndim == 3:
-            weights = weights[:, :, None]
-        average = np.sum(targets * weights, axis=1) / np.sum(weights, axis=1)
-        return values_like(average, self._points if X is None else X)
-
-    def score(self, X: Array | None = None, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the coefficient of determination, R squared.
+        If y has several outputs, a sample is classified correctly if all its outputs are correct.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
             Samples. If None, leave-one-out results for the training samples are returned.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
-            True targets. If X and y are None, the targets of the training samples are used.
+            True classes. If X and y are None, the classes of the training samples are used.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights.
         """
-        from sklearn.metrics import r2_score
+        predicted = self.predict(X)
+        y = self._labels() if X is None and y is None else y
+        return accuracy(y, predicted, sample_weight)
 
-        predicted = to_host(self.predict(X))
-        y = self._targets if X is None and y is None else y
-        y = to_host(y) if is_foreign(y) else y
-        return float(r2_score(y, predicted, sample_weight=sample_weight))
+    def _labels(self) -> np.ndarray:
+        """Return the classes of the training samples."""
+        if self._codes.ndim == 1:
+            return self.classes_[self._codes]
+        each = zip(self.classes_, self._codes.T, strict=True)
+        return np.stack([classes[codes] for classes, codes in each], axis=1)
+
+    def _outputs(self) -> list[tuple[np.ndarray, int]]:
+        """Return the codes and the number of classes of each output."""
+        if self._codes.ndim == 1:
+            return [(self._codes, len(self.classes_))]
+        each = zip(self._codes.T, self.classes_, strict=True)
+        return [(codes, len(classes)) for codes, classes in each]
+
+    def _class_scores(self, X: Array | None) -> Any:
+        """Return the votes for each class, of shape (n_samples, n_classes)."""
+        return self._votes(X)[0]
+
+    def _votes(self, X: Array | None) -> list[np.ndarray]:
+        """Return the votes for each class, for each output."""
+        near, k = self._neighborhoods(X)
+        return self._votes_of(near, k)
+
+    def _votes_of(self, near: Any, k: int) -> list[np.ndarray]:
+        """Return the votes of k neighbours, for each output."""
+        outputs = self._outputs()
+        votes = near.sums(one_hot_rows(outputs), k, weight_function(self.weights))
+        return np.split(votes, np.cumsum([n for _, n in outputs])[:-1], axis=1)
+
+    def _most_voted(self, votes: list[np.ndarray], X: Array) -> Array:
+        """Return the classes with the most votes. Numeric classes are in the namespace of X."""
+        best = [most_voted(each, self._points) for each in votes]
+        if self._codes.ndim == 1:
+            return values_like(self.classes_[best[0]], X)
+        each = zip(self.classes_, best, strict=True)
+        return values_like(np.stack([classes[codes] for classes, codes in each], axis=1), X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
+        tags.target_tags.multi_output = self._multi_output
+        tags.classifier_tags.multi_label = self._multi_output
         return tags

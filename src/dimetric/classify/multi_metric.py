@@ -8,8 +8,9 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._compat import Interval, fit_method
-from dimetric.classify._neighbors import Weights, nearest_in_order, points_like
+from dimetric.classify._neighbors import Weights, points_like, weight_function
 from dimetric.classify.knn import KNNClassifier
+from dimetric.neighbors.ties import Neighborhoods, WeightFunction
 from dimetric.objectives.margins.multi_metric import MultiMetricMargins
 from dimetric.solvers import LBFGS, Result
 
@@ -81,6 +82,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
     """
 
     _accepts_sparse = False
+    _multi_output = False
     _min_samples = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KNNClassifier._parameter_constraints,
@@ -171,22 +173,16 @@ class MultiMetricKNNClassifier(KNNClassifier):
             flat, result.value, n_iter, result.converged, result.reason, result.history
         )
 
-    def _search(self, Z: Array | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def _search(self, Z: Array | None, k: int) -> "ClassNeighborhoods":
         """Return the neighbours of samples. Each class is searched in its own metric."""
         n = self.n_samples_fit_ if Z is None else Z.shape[0]
-        all_distances, all_indices = [], []
-        for members, L in zip(self._members, to_host(self.components_), strict=True):
-            distances = np.full((n, k), np.inf)
-            indices = np.full((n, k), self.n_samples_fit_)
-            for rows, (class_distances, nearest) in self._search_class(Z, k, members, L):
-                distances[rows, : nearest.shape[1]] = class_distances
-                indices[rows, : nearest.shape[1]] = members[nearest]
-            all_distances.append(distances)
-            all_indices.append(indices)
-        distances = np.concatenate(all_distances, axis=1)
-        indices = np.concatenate(all_indices, axis=1)
-        order = np.lexsort((indices, distances), axis=-1)[:, :k]
-        return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
+        maps = to_host(self.components_)
+        parts = [
+            (code, rows, near, members)
+            for code, (members, L) in enumerate(zip(self._members, maps, strict=True))
+            for rows, near in self._search_class(Z, k, members, L)
+        ]
+        return ClassNeighborhoods(parts, n, k)
 
     def _search_class(self, Z: Array | None, k: int, members: np.ndarray, L: np.ndarray) -> Any:
         """Yield rows of queries and their neighbours among the members of a class."""
@@ -196,14 +192,78 @@ class MultiMetricKNNClassifier(KNNClassifier):
             points_like(self._points, queries), asarray_like(members, queries, xp.int64), axis=0
         )
         L = asarray_like(L, queries)
+        search = partial(Neighborhoods, is_mapped=True)
         if Z is not None:
-            yield slice(None), nearest_in_order(queries @ L.T, min(k, size), points @ L.T)
+            yield np.arange(Z.shape[0]), search(queries @ L.T, min(k, size), points @ L.T)
             return
         # Without Z, the queries are the training samples. The members of the class are searched
         # separately, because a sample is not its own neighbour.
         others = np.setdiff1d(np.arange(self.n_samples_fit_), members)
         if len(others):
             other_queries = take_rows(queries, others)
-            yield others, nearest_in_order(other_queries @ L.T, min(k, size), points @ L.T)
+            yield others, search(other_queries @ L.T, min(k, size), points @ L.T)
         if size > 1:
-            yield members, nearest_in_order(points @ L.T, min(k, size - 1))
+            yield members, search(points @ L.T, min(k, size - 1))
+
+    def _votes_of(self, near: "ClassNeighborhoods", k: int) -> list[np.ndarray]:
+        return [near.votes(self._codes, len(self.classes_), k, weight_function(self.weights))]
+
+
+class ClassNeighborhoods:
+    """Neighbours of queries, if each class of points has its own metric.
+
+    Parameters
+    ----------
+    parts : list of (int, ndarray, Neighborhoods, ndarray)
+        Code of a class, row numbers of queries, their neighbours in the class, and the row numbers
+        of the members of the class.
+    n : int
+        Number of queries.
+    k : int
+        Largest number of neighbours that is needed.
+    """
+
+    def __init__(
+        self, parts: list[tuple[int, np.ndarray, Neighborhoods, np.ndarray]], n: int, k: int
+    ) -> None:
+        self._parts, self._n, self._k = parts, n, k
+
+    def listed(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k nearest points of each query, ordered by distance, then by row number."""
+        distances, indices = ([np.empty((self._n, 0))] for _ in range(2))
+        for _, rows, near, members in self._parts:
+            width = min(k, near.k)
+            part = np.full((self._n, width), np.inf), np.full((self._n, width), self._n)
+            part[0][rows], nearest = near.listed(width)
+            part[1][rows] = members[nearest]
+            distances.append(part[0])
+            indices.append(part[1])
+        D, points = np.concatenate(distances, axis=1), np.concatenate(indices, axis=1)
+        order = np.lexsort((points, D), axis=-1)[:, :k]
+        return (
+            np.take_along_axis(D, order, axis=1),
+            np.take_along_axis(points, order, axis=1).astype(np.int64),
+        )
+
+    def votes(
+        self, codes: np.ndarray, n_classes: int, k: int, weights: WeightFunction | None
+    ) -> np.ndarray:
+        """Return the votes for each class. Points tied at the k-th distance share the rest."""
+        distances, indices = self.listed(k)
+        kth = distances[:, -1]
+        tolerance, zero = np.zeros(self._n), np.zeros(self._n)
+        for _, rows, near, _ in self._parts:
+            tolerance[rows] = np.maximum(tolerance[rows], near.tolerance(kth[rows]))
+            zero[rows] = np.maximum(zero[rows], near.tolerance(np.zeros(len(rows))))
+        of_ranks = np.ones_like(distances)
+        if weights is not None:
+            of_ranks = weights(np.where(distances <= zero[:, None], 0, distances))
+        tied = np.zeros((self._n, n_classes))
+        for code, rows, near, _ in self._parts:
+            low, high = kth[rows] - tolerance[rows], kth[rows] + tolerance[rows]
+            tied[rows, code] = near.counts(low, high)[1]
+        nearer = distances < (kth - tolerance)[:, None]
+        cells = np.arange(self._n)[:, None] * n_classes + codes[indices]
+        votes = np.bincount(cells.ravel(), (of_ranks * nearer).ravel(), self._n * n_classes)
+        share = np.sum(of_ranks * ~nearer, axis=1) / np.sum(tied, axis=1)
+        return votes.reshape(self._n, n_classes) + share[:, None] * tied

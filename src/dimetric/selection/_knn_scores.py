@@ -9,7 +9,7 @@ import numpy as np
 
 from dimetric._arguments import check_types
 from dimetric.classify._base import accuracy
-from dimetric.classify._neighbors import Weights, votes, weights_of
+from dimetric.classify._neighbors import Weights
 from dimetric.classify.knn import KNNClassifier
 
 __all__ = ["KNNScore", "checked_neighbors", "knn_accuracies", "knn_scores", "named_learners"]
@@ -118,15 +118,10 @@ def knn_accuracies(model: KNNClassifier, X: Any, y: Any, ks: Sequence[int]) -> l
     >>> knn_accuracies(model, None, None, [1, 3])
     [1.0, 0.0]
     """
-    y = model.classes_[model._codes] if X is None and y is None else y
-    distances, indices = model.kneighbors(X, max(ks))
-    codes = model._codes[indices]
-    accuracies = []
-    for k in ks:
-        weights = weights_of(distances[:, :k], model.weights)
-        best = np.argmax(votes(codes[:, :k], weights, len(model.classes_)), axis=1)
-        accuracies.append(accuracy(y, model.classes_[best]))
-    return accuracies
+    y = model._labels() if X is None and y is None else y
+    near, _ = model._neighborhoods(X, max(ks))
+    like = model._points if X is None else X
+    return [accuracy(y, model._most_voted(model._votes_of(near, k), like)) for k in ks]
 
 
 def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:

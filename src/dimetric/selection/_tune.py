@@ -161,7 +161,7 @@ def tune_knn(
     --------
     >>> from sklearn.datasets import load_iris
     >>> tune_knn(None, *load_iris(return_X_y=True), random_state=0).best_params_
-    {'n_neighbors': 9}
+    {'n_neighbors': 7}
     """
     ks = sorted(checked_neighbors(n_neighbors))
     if learner is None and param_grid:

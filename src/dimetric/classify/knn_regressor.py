@@ -1,0 +1,149 @@
+"""Regression by nearest neighbours under a learned distance."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags, check_consistent_length
+from sklearn.utils.validation import check_array
+
+from dimetric._arrays.namespaces import Array, is_foreign, to_host
+from dimetric._arrays.validation import checked_samples
+from dimetric._compat import fit_method
+from dimetric.classify._base import values_like
+from dimetric.classify._neighbors import NeighborsEstimator, weight_function
+
+
+class KNNRegressor(RegressorMixin, NeighborsEstimator):
+    r"""Regressor by the average of the k nearest neighbours under a learned distance.
+
+    .. math:: \hat y(x) = \frac{\sum_{j \in N_k(x)} w_j\, y_j}{\sum_{j \in N_k(x)} w_j}, \qquad
+              d(x, x_j) = |L x - L x_j|
+
+    :math:`N_k(x)` is the set of the k training samples nearest to x, and L is the map of the
+    learner. Samples tied at the k-th distance share the remaining weight (see Notes).
+
+    Parameters
+    ----------
+    n_neighbors : int, default=3
+        Number of neighbours k.
+    learner : learner or None, default=None
+        Learner of the distance, or any transformer. A copy of it is fitted to X and y, and
+        neighbours are searched among the mapped samples. If None, the Euclidean distance is used.
+    weights : {"uniform", "distance"}, callable or None, default="uniform"
+        Weights w of the targets. With ``"uniform"`` or None, all weights are 1. With
+        ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
+        distance 0, only these neighbours count. A callable takes an array of distances and returns
+        an array of weights.
+    metric : str or callable, default="euclidean"
+        Metric of the mapped samples, or of X if there is no learner: any metric of
+        :class:`sklearn.neighbors.NearestNeighbors`. With ``"precomputed"``, X holds the distances
+        to the training samples, and `learner` must be None.
+    metric_params : dict, optional
+        Parameters of the metric, such as ``{"p": 3}`` for ``"minkowski"``.
+
+    Attributes
+    ----------
+    learner_ : learner or None
+        The fitted learner.
+    n_samples_fit_ : int
+        Number of training samples.
+    n_features_in_ : int
+        Number of features. ``feature_names_in_`` holds their names if X has any.
+
+    Notes
+    -----
+    Suppose that a training samples are nearer than the k-th neighbour, and t are at its distance.
+    Each of these t samples has the weight :math:`w\,(k - a)/t`, so the order of the training
+    samples does not affect predictions. Distances that differ only by rounding count as equal.
+    :mod:`dimetric.neighbors.ties` defines the tolerance.
+
+    A learner that learns from classes, such as NCA, requires targets that are classes, such as
+    integers. For continuous targets, use an unsupervised learner, such as PCA or Covariance.
+
+    With ``X=None``, methods return leave-one-out results for the training samples: a sample is not
+    its own neighbour. This costs one search, because the distance is not learned again.
+
+    Examples
+    --------
+    >>> X, y = np.arange(6.0)[:, None], np.arange(6.0) ** 2
+    >>> KNNRegressor(2).fit(X, y).predict([[2.4]])
+    array([6.5])
+    """
+
+    _targets: np.ndarray
+
+    @fit_method
+    def fit(self, X: Array, y: Any) -> Self:
+        """Learn the distance and store the mapped samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, as a NumPy or sparse array, a pandas or polars data frame, or an array of any
+            array-API namespace.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets, one or several per sample.
+
+        Returns
+        -------
+        self : object
+            The fitted regressor.
+        """
+        self._check_metric()
+        samples = checked_samples(self, X, reset=True)
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        y = check_array(to_host(y) if is_foreign(y) else y, ensure_2d=False, input_name="y")
+        check_consistent_length(samples, y)
+        y = y.astype(np.result_type(y.dtype, np.float32), copy=False)
+        self._keep_mapped(samples, y)
+        self._targets = y
+        return self
+
+    def predict(self, X: Array | None = None) -> Array:
+        """Predict the average target of the neighbours.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or None
+            Samples. If None, leave-one-out results for the training samples are returned.
+
+        Returns
+        -------
+        targets : array of shape (n_samples,) or (n_samples, n_outputs)
+            Predicted targets, in the array namespace of X.
+        """
+        near, k = self._neighborhoods(X)
+        targets = self._targets.reshape(len(self._targets), -1)
+        average = near.sums(targets, k, weight_function(self.weights), mean=True)
+        dtype = np.result_type(self._targets.dtype, near.dtype)
+        average = average.astype(dtype, copy=False).reshape(-1, *self._targets.shape[1:])
+        return values_like(average, self._points if X is None else X)
+
+    def score(self, X: Array | None = None, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination, R squared.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or None
+            Samples. If None, leave-one-out results for the training samples are returned.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
+            True targets. If X and y are None, the targets of the training samples are used.
+        sample_weight : array-like of shape (n_samples,), optional
+            Sample weights.
+        """
+        from sklearn.metrics import r2_score
+
+        predicted = to_host(self.predict(X))
+        y = self._targets if X is None and y is None else y
+        y = to_host(y) if is_foreign(y) else y
+        return float(r2_score(y, predicted, sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,66 @@
+"""Neighbours of some queries, as a ragged array."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class NeighborBlock:
+    """All neighbours of some queries, up to and including those tied at the k-th distance.
+
+    The neighbours of query i are the entries ``starts[i]`` to ``starts[i + 1] - 1``, nearest first.
+    """
+
+    queries: np.ndarray  # (b,) row numbers of the queries
+    starts: np.ndarray  # (b + 1,)
+    points: np.ndarray  # (e,) row numbers of the points
+    distances: np.ndarray  # (e,)
+    counts: np.ndarray  # (e,) numbers of equal points, without the query itself
+
+    @property
+    def owners(self) -> np.ndarray:
+        """For each entry, the position of its query in `queries`."""
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
+
+    def ranks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first rank of each entry among those of its query, and the last plus 1."""
+        last = np.cumsum(self.counts)
+        before = np.append(0, last)[self.starts[:-1]]
+        last = last - np.repeat(before, np.diff(self.starts))
+        return last - self.counts, last
+
+    def kth(self, k: int) -> np.ndarray:
+        """Return the k-th distance of each query."""
+        first, last = self.ranks()
+        return self.distances[(first < k) & (last >= k)]
+
+    def ranked(self, k: int) -> np.ndarray:
+        """Return the k smallest distances of each query, of shape (b, k)."""
+        first, last = self.ranks()
+        repeats = np.clip(np.minimum(last, k) - first, 0, None)
+        return np.repeat(self.distances, repeats).reshape(-1, k)
+
+    def split(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which entries are nearer than `low`, and which are between `low` and `high`.
+
+        Both distances are given for each query.
+        """
+        owners = self.owners
+        nearer = self.distances < low[owners]
+        return nearer, ~nearer & (self.distances <= high[owners])
+
+    def n_points(self, chosen: np.ndarray) -> np.ndarray:
+        """Return the number of points of each query in the chosen entries."""
+        return np.add.reduceat(self.counts * chosen, self.starts[:-1])
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Weights of the neighbours of some queries. Tied neighbours share the remaining weight."""
+
+    block: NeighborBlock
+    weights: np.ndarray  # (e,) weight of each of the equal points of an entry
+    totals: np.ndarray  # (b,) sums of the weights
+    n_nearer: np.ndarray  # (b,) numbers of points nearer than the k-th distance
+    n_tied: np.ndarray  # (b,) numbers of points at the k-th distance
