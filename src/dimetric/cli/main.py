@@ -35,11 +35,10 @@ def main() -> None:
     if typer is None:  # pragma: no cover - the tests have it
         sys.exit("The command requires extra packages: run pip install 'dimetric[cli]'.")
     try:
+        catch_signals()
         with warnings.catch_warnings():
             warnings.showwarning = _print_warning
             app()
-        catch_signals()
-        app()
     except (ValueError, OSError, ImportError) as error:
         sys.exit(f"dimetric: {error}")
     except (KeyboardInterrupt, SystemExit) as error:
