@@ -261,6 +261,9 @@ def one_hot_rows(outputs: Sequence[tuple[np.ndarray, int]]) -> sparse.csr_array:
     array([[1., 0., 0., 0., 1.],
            [0., 1., 1., 0., 0.]])
     """
+    for codes, n_classes in outputs:
+        if np.any((codes < 0) | (codes >= n_classes)):  # from a damaged model file
+            raise ValueError(f"Class codes must be between 0 and {n_classes - 1}.")
     first = np.cumsum([0, *(n_classes for _, n_classes in outputs)])
     columns = np.stack([codes + first[i] for i, (codes, _) in enumerate(outputs)], axis=1)
     n, m = columns.shape

@@ -34,7 +34,7 @@ from dimetric._arrays.namespaces import Array, smallest_in_rows
 from dimetric._arrays.row_order import equal_rows
 from dimetric.neighbors.metric_search import Metric
 from dimetric.neighbors.neighbor_block import NeighborBlock, Shares
-from dimetric.neighbors.queries import Queries
+from dimetric.neighbors.queries import Queries, norms_of
 
 MAX_DISTANCES_PER_BLOCK = 2**22  # 32 MiB in float64
 COLUMN_GROWTH = 4  # factor by which a repeated search increases the neighbours
@@ -89,12 +89,16 @@ class Neighborhoods:
         if points is not None:
             equal_queries = equal_rows(Z) if groupable else None
         self._equal_queries = equal_queries
+        spread = 0.0
+        if is_mapped:
+            all_points = Z if points is None else points
+            spread = float(np.median(norms_of(all_points, all_points, metric, metric_params)))
         self._query = Queries(
             Z if equal_queries is None else equal_queries.distinct(Z),
             points if self._equal is None or points is None else self._equal.distinct(points),
             metric,
             metric_params,
-            is_mapped,
+            spread,
         )
         self._complete, self._wide = self._searched()
 
