@@ -95,8 +95,10 @@ class Queries:
         metric_params: dict[str, Any] | None = None,
         spread: float = 0.0,
     ) -> None:
-        if not is_euclidean(metric, metric_params):
+        if not is_euclidean(metric, metric_params) or sparse.issparse(Z) or sparse.issparse(points):
             Z, points = _host(Z), _host(points)
+        if points is not None and sparse.issparse(Z) != sparse.issparse(points):
+            Z, points = sparse.csr_array(Z), sparse.csr_array(points)
         self._Z, self._points = Z, points
         self._metric, self._params = metric, metric_params
         self._spread = spread
