@@ -15,6 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import eps, to_host
+from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.classify.centroid import CentroidClassifier
 from dimetric.classify.knn import KNNClassifier
 from dimetric.classify.multi_metric import MultiMetricKNNClassifier
@@ -254,24 +255,24 @@ def _centre_of(kernel: KernelFunction) -> np.ndarray | None:
     return None if kernel.centre is None else _as_float64(kernel.centre)
 
 
-def require_one_metric(step: Any) -> None:
-    """Raise if a classifier has a metric for each class, so that no single map describes it."""
+def require_euclidean(step: Any) -> None:
+    """Raise if a classifier or regressor does not use one Euclidean distance of mapped samples."""
+    name = type(step).__name__
     if isinstance(step, MultiMetricKNNClassifier):
-        name = type(step).__name__
         raise ValueError(f"{name} cannot be exported, because it has a metric for each class.")
+    if isinstance(step, NeighborsEstimator) and not is_euclidean(step.metric, step.metric_params):
+        raise ValueError(
+            f"{name} cannot be exported, because metric={step.metric!r} is not Euclidean."
+        )
 
 
 def _vote_of(step: Any) -> Vote:
     if isinstance(step, CentroidClassifier):
         return Vote(_as_float64(step.centroids_), step._owners, step.classes_, 1, False, None)
-    require_one_metric(step)
+    require_euclidean(step)
     name = type(step).__name__
     if callable(step.weights):
         raise ValueError(f"{name} cannot be exported, because its weights are a function.")
-    if not is_euclidean(step.metric, step.metric_params):
-        raise ValueError(
-            f"{name} cannot be exported, because metric={step.metric!r} is not Euclidean."
-        )
     if step._codes.ndim == 2:
         raise ValueError(f"{name} cannot be exported, because y has several outputs.")
     points = step._points
