@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_diabetes, load_digits, load_iris, load_wine
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from dimetric import LDA, NCA, PCA, KNNClassifier, KNNRegressor
 from dimetric.neighbors import metric_search as search
@@ -230,3 +232,103 @@ def test_parameters_of_the_learner_are_validated():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="'n_components' parameter of NCA"):
         KNNClassifier(learner=NCA(n_components=-1)).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("metric", "params"),
+    [
+        ("manhattan", None),
+        ("minkowski", {"p": 3}),
+        ("minkowski", {"p": 2}),
+        ("chebyshev", None),
+        ("cosine", None),
+        ("mahalanobis", {"VI": np.diag([1.0, 2.0, 3.0, 4.0])}),
+        (lambda a, b: np.abs(a - b).sum(), None),
+    ],
+)
+@pytest.mark.parametrize("learner", [None, PCA(4)], ids=str)
+def test_metrics_match_scikit_learn(metric, params, learner):
+    X, y, X_new, _ = split(load_iris)
+    ours = KNNClassifier(5, metric=metric, metric_params=params, learner=learner).fit(X, y)
+    Z, Z_new = ((each if learner is None else ours.learner_.transform(each)) for each in (X, X_new))
+    p = (params or {}).get("p", 2)
+    others = None if metric == "minkowski" else params
+    theirs = KNeighborsClassifier(5, metric=metric, p=p, metric_params=others).fit(Z, y)
+    assert_allclose(ours.predict_proba(X_new), theirs.predict_proba(Z_new))
+    assert_allclose(ours.predict_proba(), theirs.predict_proba(None))
+    assert_allclose(ours.kneighbors(X_new)[0], theirs.kneighbors(Z_new)[0], atol=1e-12)
+    regressor = KNNRegressor(5, metric=metric, metric_params=params, learner=learner).fit(X, y)
+    assert_allclose(regressor.predict(X_new), ours.predict_proba(X_new) @ np.arange(3))
+
+
+def test_precomputed_distances():
+    X, y, X_new, _ = split(load_iris)
+    D, D_new = (search.distances_between(each, X) for each in (X, X_new))
+    model, expected = KNNClassifier(metric="precomputed").fit(D, y), KNNClassifier().fit(X, y)
+    assert_allclose(model.predict_proba(D_new), expected.predict_proba(X_new))
+    assert_allclose(model.predict_proba(), expected.predict_proba())
+    assert model.__sklearn_tags__().input_tags.pairwise
+    with pytest.raises(ValueError, match="metric='precomputed' cannot be combined with a learner"):
+        KNNClassifier(metric="precomputed", learner=PCA()).fit(D, y)
+    with pytest.raises(ValueError, match=r"must be a square matrix .* it has shape \(83, 4\)"):
+        KNNClassifier(metric="precomputed").fit(X, y)
+    with pytest.raises(ValueError, match="distances, which must not be negative"):
+        KNNClassifier(metric="precomputed").fit(-D, y)
+    with pytest.raises(ValueError, match="must be a dense matrix of distances, but it is sparse"):
+        KNNClassifier(metric="precomputed").fit(sparse.csr_array(D), y)
+
+
+def test_bad_metrics():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"metric='nearest' is unknown\. Use a function or one of"):
+        KNNClassifier(metric="nearest").fit(X, y)
+    with pytest.raises(ValueError, match=r"'mahalanobis' requires metric_params={'VI': \.\.\.}"):
+        KNNRegressor(metric="mahalanobis").fit(X, y)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_several_outputs_match_scikit_learn(weights):
+    X, y, X_new, _ = split(load_iris)
+    X, y = X[:75], y[:75]  # without duplicates
+    names = np.array(["a", "b", "c"])[y[::-1]]
+    for outputs in (np.stack([y, y[::-1] > 0], axis=1), np.stack([names, names[::-1]], axis=1)):
+        ours = KNNClassifier(4, weights=weights).fit(X, outputs)
+        theirs = KNeighborsClassifier(4, weights=weights, algorithm="kd_tree").fit(X, outputs)
+        for new in (X_new, None):
+            assert_array_equal(ours.predict(new), theirs.predict(new))
+            pairs = zip(ours.predict_proba(new), theirs.predict_proba(new), strict=True)
+            for fractions, expected in pairs:
+                assert_allclose(fractions, expected, atol=1e-12)
+        for classes, expected in zip(ours.classes_, theirs.classes_, strict=True):
+            assert_array_equal(classes, expected)
+        correct = np.all(ours.predict() == outputs, axis=1)
+        assert ours.score() == ours.score(None, outputs) == np.mean(correct)
+    with pytest.raises(ValueError, match="y has shape"):
+        ours.score(X, outputs[:, :1])
+
+
+def test_one_column_of_labels_is_one_output():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(UserWarning, match="A column-vector y was passed"):
+        model = KNNClassifier().fit(X, y[:, None])
+    assert model.predict(X).shape == (150,)
+
+
+@pytest.mark.parametrize("learner", [NCA(), LDA(), make_pipeline(StandardScaler(), NCA())], ids=str)
+def test_class_learners_refuse_continuous_targets(learner):
+    X, y = load_diabetes(return_X_y=True)
+    wanted = "learns from one class per sample, but y has {}. Use an unsupervised learner"
+    with pytest.raises(ValueError, match=wanted.format("continuous targets")):
+        KNNRegressor(learner=learner).fit(X[:50], y[:50] + 0.5)
+    with pytest.raises(ValueError, match=wanted.format("2 outputs")):
+        KNNRegressor(learner=learner).fit(X[:50], np.stack([y, y], axis=1)[:50])
+    with pytest.raises(ValueError, match=wanted.format("2 outputs")):
+        KNNClassifier(learner=learner).fit(X[:50], np.stack([y > 90, y > 150], axis=1)[:50])
+    model = KNNRegressor(learner=PCA(3)).fit(X, np.stack([y, -y], axis=1))
+    assert_allclose(model.predict(X)[:, 0], -model.predict(X)[:, 1])
+
+
+def test_class_learners_accept_targets_that_are_classes():
+    X, y = load_iris(return_X_y=True)
+    model = KNNRegressor(learner=LDA()).fit(X, y.astype(float))
+    assert model.score() > 0.95

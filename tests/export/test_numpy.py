@@ -76,6 +76,22 @@ def test_equally_near_points_are_sorted_by_row_index():
     )
 
 
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+@pytest.mark.parametrize("learner", [None, PCA(2), LDA()], ids=str)
+def test_tied_points_share_votes(learner, weights):
+    rng = np.random.default_rng(1)
+    X, y = rng.integers(0, 3, size=(200, 3)).astype(float), rng.integers(0, 5, 200)
+    new = np.append(rng.integers(0, 3, size=(100, 3)), rng.random((20, 3)), axis=0).astype(float)
+    for k in (1, 4):
+        for dtype in (np.float64, np.float32):
+            model = KNNClassifier(k, learner=learner, weights=weights).fit(X.astype(dtype), y)
+            module = exported_module(model)
+            wanted = model.predict_proba(new.astype(dtype))
+            found = module["predict_proba"](new.astype(dtype))
+            np.testing.assert_allclose(found, wanted, atol=1e-9 if dtype is np.float64 else 1e-4)
+            np.testing.assert_array_equal(module["predict"](new), model.predict(new.astype(dtype)))
+
+
 @pytest.mark.slow
 def test_file_needs_only_numpy(tmp_path):
     X, y = samples()

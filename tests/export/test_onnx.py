@@ -95,25 +95,31 @@ def test_classifiers(model, labels, dtype):
         )
 
 
-def test_first_of_equally_near_points_votes():
+def test_equally_near_points_share_votes():
     X = np.array([[1.0], [-1.0], [1.0], [-1.0], [5.0]])
-    model = KNNClassifier(1).fit(X, ["b", "a", "c", "d", "e"])
+    model = KNNClassifier(1).fit(X, ["b", "d", "c", "d", "e"])
     new = np.array([[0.0], [1.0], [-1.0]])
-    assert run(to_onnx(model, dtype="float64"), new)["label"].tolist() == ["b", "b", "a"]
-    assert model.predict(new).tolist() == ["b", "b", "a"]
+    assert run(to_onnx(model, dtype="float64"), new)["label"].tolist() == ["d", "b", "d"]
+    assert model.predict(new).tolist() == ["d", "b", "d"]
 
 
 @pytest.mark.parametrize("k", [1, 3, 10])
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
-def test_ties_are_broken_by_row_index(k, weights):
+@pytest.mark.parametrize("learner", [None, PCA(4)], ids=str)
+def test_more_ties_than_candidates(k, weights, learner):
     """Integer features make more distances equal than there are candidates."""
     rng = np.random.default_rng(k)
     X, y = rng.integers(0, 4, size=(200, 5)).astype(float), rng.integers(0, 5, 200)
-    new = rng.integers(0, 4, size=(200, 5)).astype(float)
-    model = KNNClassifier(k, weights=weights).fit(X, y)
+    X = np.append(X, np.ones((50, 5)), axis=0)
+    y = np.append(y, rng.integers(0, 5, 50))
+    new = np.append(rng.integers(0, 4, size=(200, 5)), np.ones((1, 5)), axis=0).astype(float)
+    model = KNNClassifier(k, weights=weights, learner=learner).fit(X, y)
     for dtype in TOLERANCE:
         found = run(to_onnx(model, dtype=dtype), new.astype(dtype))
         np.testing.assert_array_equal(found["label"], model.predict(new))
+        if "probabilities" in found:
+            wanted = model.predict_proba(new)
+            np.testing.assert_allclose(found["probabilities"], wanted, atol=10 * TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize("far", [1e4, 1e8])
@@ -142,6 +148,12 @@ def test_far_from_the_origin():
     np.testing.assert_array_equal(found["label"], model.predict(X[::3] + 0.25))
 
 
+def test_several_outputs_raise():
+    X, y = samples()
+    with pytest.raises(ValueError, match="cannot be exported, because y has several outputs"):
+        to_onnx(KNNClassifier().fit(X, np.stack([y, y], axis=1)))
+
+
 def test_file(tmp_path):
     X, y = samples()
     graph = to_onnx(LDA().fit(X, y), tmp_path / "lda.onnx")
@@ -162,6 +174,10 @@ def cubic(X, Y):
         (
             KNNClassifier(weights=np.exp),
             "KNNClassifier cannot be exported, because its weights are a function",
+        ),
+        (
+            KNNClassifier(metric="l1"),
+            "KNNClassifier cannot be exported, because metric='l1' is not",
         ),
         (KPCA(2, kernel=cubic), "A kernel that is a Python function cannot be exported"),
     ],

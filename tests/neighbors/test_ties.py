@@ -91,6 +91,23 @@ def test_distances_within_rounding_of_0_have_the_weight_of_0():
     assert_array_equal(seen[0], [[0.0, 0.0, 0.5]])
 
 
+def test_weights_depend_on_all_queries():
+    rng = np.random.default_rng(8)
+    X, Q = (rng.integers(0, 4, size=(n, 2)).astype(float) for n in (60, 50))
+    shapes = []
+
+    def relative(distances):
+        shapes.append(distances.shape)
+        return 1 / (1 + distances / distances.max())
+
+    values = rng.normal(size=(60, 1))
+    near = Neighborhoods(Q, 3, X)
+    largest = near.listed(3)[0].max()
+    expected = near.sums(values, 3, lambda distances: 1 / (1 + distances / largest))
+    assert_allclose(near.sums(values, 3, relative), expected)
+    assert shapes == [(50, 3)]
+
+
 def test_the_tolerance_does_not_join_a_chain():
     # Each distance is within the tolerance of the next one, but only some are within that of
     # the k-th.

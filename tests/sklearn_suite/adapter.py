@@ -356,15 +356,16 @@ def load(name, imported, changed):
     ----------
     name : str
         Name of the module.
-    imported : tuple of (str, str)
-        Import of the class under test, and its replacement.
+    imported : tuple of (str, str), or list of tuples
+        Imports of the classes under test, and their replacements.
     changed : dict of str to list of (str, str)
         Pieces of the source of each test, by name, and their replacements.
     """
     if not sklearn.__version__.startswith("1.9."):
         pytest.skip("the lists of tests are for scikit-learn 1.9", allow_module_level=True)
     original = import_module(name)
-    source = _replaced(inspect.getsource(original), [imported])
+    imports = imported if isinstance(imported, list) else [imported]
+    source = _replaced(inspect.getsource(original), imports)
     for test, pieces in changed.items():
         text = inspect.getsource(getattr(original, test))
         source = _replaced(source, [(text, _replaced(text, pieces))])
@@ -390,3 +391,8 @@ def numeric_fraction(run, excluded):
     """Return the fraction of the numeric tests that run."""
     ours = sum(kind == "numeric" for kind in run.values())
     return ours / (ours + sum(kind == "numeric" for kind, _ in excluded.values()))
+
+
+def fraction(run, excluded):
+    """Return the number of tests that run, and the number of all tests of the class."""
+    return len(run), len(run) + len(excluded)

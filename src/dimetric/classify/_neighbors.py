@@ -127,16 +127,20 @@ class NeighborsEstimator(DistanceEstimator):
             raise
         self.n_samples_fit_ = n
 
-    def _check_metric(self) -> None:
-        """Raise if the metric is unknown or lacks a parameter."""
+    def _check_metric(self, X: Any) -> None:
+        """Raise if the metric is unknown, lacks a parameter, or does not support sparse X."""
         if callable(self.metric) or is_euclidean(self.metric, self.metric_params):
             return
-        from sklearn.neighbors import VALID_METRICS
+        from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
 
         names = sorted({*VALID_METRICS["brute"], "precomputed"} - {"nan_euclidean", "pyfunc"})
         if self.metric not in names:
             raise ValueError(
                 f"metric={self.metric!r} is unknown. Use a function or one of {', '.join(names)}."
+            )
+        if sparse.issparse(X) and self.metric not in VALID_METRICS_SPARSE["brute"]:
+            raise ValueError(
+                f"metric={self.metric!r} does not support sparse samples. Pass a dense array."
             )
         required = {"mahalanobis": "VI", "seuclidean": "V"}.get(self.metric)
         if required and required not in (self.metric_params or {}):
@@ -261,6 +265,9 @@ def one_hot_rows(outputs: Sequence[tuple[np.ndarray, int]]) -> sparse.csr_array:
     array([[1., 0., 0., 0., 1.],
            [0., 1., 1., 0., 0.]])
     """
+    for codes, n_classes in outputs:
+        if np.any((codes < 0) | (codes >= n_classes)):  # from a damaged model file
+            raise ValueError(f"Class codes must be between 0 and {n_classes - 1}.")
     first = np.cumsum([0, *(n_classes for _, n_classes in outputs)])
     columns = np.stack([codes + first[i] for i, (codes, _) in enumerate(outputs)], axis=1)
     n, m = columns.shape

@@ -99,7 +99,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         self : object
             The fitted classifier.
         """
-        self._check_metric()
+        self._check_metric(X)
         if self._multi_output and has_several_outputs(y):
             samples, labels = checked_samples_with_labels(
                 self, X, y, reset=True, min_samples=self._min_samples, multi_output=True

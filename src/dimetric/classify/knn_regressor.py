@@ -90,7 +90,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         self : object
             The fitted regressor.
         """
-        self._check_metric()
+        self._check_metric(X)
         samples = checked_samples(self, X, reset=True)
         if y is None:
             raise ValueError(

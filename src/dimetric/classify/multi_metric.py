@@ -81,6 +81,8 @@ class MultiMetricKNNClassifier(KNNClassifier):
     (0.96, True)
     """
 
+    metric = "euclidean"  # the metrics of the classes are applied before
+    metric_params = None
     _accepts_sparse = False
     _multi_output = False
     _min_samples = 2
@@ -103,7 +105,9 @@ class MultiMetricKNNClassifier(KNNClassifier):
         tol: float = 1e-4,
         reg: float = 0.0,
     ) -> None:
-        super().__init__(n_neighbors, learner=learner, weights=weights)
+        self.n_neighbors = n_neighbors
+        self.learner = learner
+        self.weights = weights
         self.mu = mu
         self.max_iter = max_iter
         self.tol = tol

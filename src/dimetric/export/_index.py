@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import check_types
 from dimetric._files import atomic_write
-from dimetric.export._map_chain import MapChain, map_chain, require_one_metric, steps_of
+from dimetric.export._map_chain import MapChain, map_chain, require_euclidean, steps_of
 from dimetric.learners._inner_learner import last_step
 
 __all__ = ["to_faiss", "to_usearch"]
@@ -177,7 +177,7 @@ def map_samples(model: BaseEstimator, X: Any) -> np.ndarray:
     """
     check_is_fitted(model)
     *before, last = steps_of(model)
-    require_one_metric(last)
+    require_euclidean(last)
     for step in before:
         X = step.transform(X)
     if hasattr(last, "_mapped") and hasattr(last, "learner_"):

@@ -14,13 +14,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._arrays.namespaces import to_host
+from dimetric._arrays.namespaces import eps, to_host
+from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.classify.centroid import CentroidClassifier
 from dimetric.classify.knn import KNNClassifier
 from dimetric.classify.multi_metric import MultiMetricKNNClassifier
 from dimetric.kernels._base import KernelMetric
 from dimetric.kernels._function import KernelFunction
 from dimetric.learners._linear import LinearMetric
+from dimetric.neighbors.metric_search import is_euclidean
+from dimetric.neighbors.queries import COORDINATE_ROUNDINGS, norms_of, relative_tolerance
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,19 @@ class KernelMap:
 
 
 @dataclass(frozen=True)
+class TieTolerance:
+    """The tolerance of :func:`~dimetric.neighbors.queries.tie_tolerance`.
+
+    For a query q with the k-th distance d, it is relative * d + constant + per_size * |q * varies|.
+    """
+
+    relative: float
+    constant: float
+    per_size: float
+    varies: np.ndarray  # (p,) 0 for constant features, 1 for other features
+
+
+@dataclass(frozen=True)
 class Vote:
     """A vote of the k nearest points.
 
@@ -79,6 +95,9 @@ class Vote:
         Number of neighbours.
     by_distance : bool
         Whether votes are weighted by 1 / distance.
+    tolerance : TieTolerance or None
+        The tolerance of distances within which points share votes. None if the first of several
+        nearest points votes.
     """
 
     points: np.ndarray
@@ -86,6 +105,7 @@ class Vote:
     classes: np.ndarray
     k: int
     by_distance: bool
+    tolerance: TieTolerance | None
 
 
 @dataclass(frozen=True)
@@ -235,21 +255,43 @@ def _centre_of(kernel: KernelFunction) -> np.ndarray | None:
     return None if kernel.centre is None else _as_float64(kernel.centre)
 
 
-def require_one_metric(step: Any) -> None:
-    """Raise if a classifier has a metric for each class, so that no single map describes it."""
+def require_euclidean(step: Any) -> None:
+    """Raise if a classifier or regressor does not use one Euclidean distance of mapped samples."""
+    name = type(step).__name__
     if isinstance(step, MultiMetricKNNClassifier):
-        name = type(step).__name__
         raise ValueError(f"{name} cannot be exported, because it has a metric for each class.")
+    if isinstance(step, NeighborsEstimator) and not is_euclidean(step.metric, step.metric_params):
+        raise ValueError(
+            f"{name} cannot be exported, because metric={step.metric!r} is not Euclidean."
+        )
 
 
 def _vote_of(step: Any) -> Vote:
     if isinstance(step, CentroidClassifier):
-        return Vote(_as_float64(step.centroids_), step._owners, step.classes_, 1, False)
-    require_one_metric(step)
+        return Vote(_as_float64(step.centroids_), step._owners, step.classes_, 1, False, None)
+    require_euclidean(step)
+    name = type(step).__name__
     if callable(step.weights):
-        name = type(step).__name__
         raise ValueError(f"{name} cannot be exported, because its weights are a function.")
+    if step._codes.ndim == 2:
+        raise ValueError(f"{name} cannot be exported, because y has several outputs.")
     points = step._points
     points = points.toarray() if hasattr(points, "toarray") else points
-    by_distance = step.weights == "distance"
-    return Vote(_as_float64(points), step._codes, step.classes_, int(step.n_neighbors), by_distance)
+    tolerance = _tolerance_of(points, step.learner_ is not None)
+    return Vote(
+        _as_float64(points),
+        step._codes,
+        step.classes_,
+        int(step.n_neighbors),
+        step.weights == "distance",
+        tolerance,
+    )
+
+
+def _tolerance_of(points: Any, is_mapped: bool) -> TieTolerance:
+    relative = relative_tolerance(points)
+    per_size = COORDINATE_ROUNDINGS * eps(points)
+    points = to_host(points)
+    spread = float(np.median(norms_of(points, points, "euclidean", None))) if is_mapped else 0.0
+    varies = np.max(points, axis=0) > np.min(points, axis=0)
+    return TieTolerance(relative, relative * spread, per_size, varies.astype(np.float64))

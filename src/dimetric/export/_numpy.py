@@ -11,7 +11,15 @@ from sklearn.base import BaseEstimator
 import dimetric
 from dimetric._arguments import check_types
 from dimetric._files import atomic_write
-from dimetric.export._map_chain import KernelMap, Linear, MapChain, Vote, map_chain
+from dimetric.classify._neighbors import VOTE_TOLERANCE
+from dimetric.export._map_chain import (
+    KernelMap,
+    Linear,
+    MapChain,
+    TieTolerance,
+    Vote,
+    map_chain,
+)
 
 __all__ = ["to_numpy"]
 
@@ -47,40 +55,69 @@ VOTE_TEMPLATE = '''
 
 def neighbors(X, k={k}):
     """Return the distances and row indices of the k nearest POINTS, nearest first."""
+    lists = [(each[0][:k], each[1][:k]) for each in _near(transform(X), k)]
+    distances, rows = (np.array([each[i] for each in lists]).reshape(-1, k) for i in range(2))
+    return distances, rows.astype(np.int64)
+
+
+def _near(Z, k):
+    """Yield the distances and row indices of points, at least those tied with the k-th."""
     if not 1 <= k <= len(POINTS):
         raise ValueError(f"k={{k}} must be between 1 and {{len(POINTS)}}, the number of points.")
-    Z, points = transform(X), POINTS - CENTRE
-    distances, rows = np.empty((len(Z), k)), np.empty((len(Z), k), dtype=np.int64)
+    points = POINTS - CENTRE
     squared_lengths = np.sum(points * points, axis=1)
-    for i, z in enumerate(Z):
+    for z in Z:
         moved = z - CENTRE
         rough = squared_lengths - 2 * (points @ moved)
-        tolerance = 1e-12 * (np.max(squared_lengths) + moved @ moved)  # above rounding errors
-        near = np.flatnonzero(rough <= np.partition(rough, k - 1)[k - 1] + tolerance)
+        kth = np.partition(rough, k - 1)[k - 1]
+        error = 1e-12 * (np.max(squared_lengths) + moved @ moved)  # above rounding errors
+        length = np.sqrt(max(0.0, kth + error + moved @ moved))
+        tied = _tolerance(z, length)
+        near = np.flatnonzero(rough <= kth + error + 2 * length * tied + tied * tied)
         exact = np.sqrt(np.sum((POINTS[near] - z) ** 2, axis=1))
-        order = np.lexsort((near, exact))[:k]
-        distances[i], rows[i] = exact[order], near[order]
-    return distances, rows
+        order = np.lexsort((near, exact))
+        yield exact[order], near[order]
+
+
+def _tolerance(z, distance):
+    """Return the difference up to which distances count as equal."""
+    return RELATIVE * distance + CONSTANT + PER_SIZE * np.sqrt(np.sum((VARIES * z) ** 2))
+
+
+def _weights(distances):
+    if not BY_DISTANCE:
+        return np.ones_like(distances)
+    with np.errstate(divide="ignore"):
+        weights = 1 / distances
+    zero = np.isinf(weights)
+    return zero.astype(float) if np.any(zero) else weights
 
 
 def predict_proba(X):
-    """Return the probability of each of CLASSES, of shape (n, n_classes)."""
-    distances, rows = neighbors(X)
-    weights = np.ones_like(distances)
-    if BY_DISTANCE:
-        with np.errstate(divide="ignore"):
-            weights = 1 / distances
-        zero = np.isinf(weights)
-        weights = np.where(np.any(zero, axis=1, keepdims=True), zero, weights)
-    votes = np.zeros((len(rows), len(CLASSES)))
-    for neighbor, weight in zip(CODES[rows].T, weights.T):
-        votes[np.arange(len(rows)), neighbor] += weight
+    """Return the probability of each of CLASSES, of shape (n, n_classes).
+
+    {shared}
+    """
+    Z = transform(X)
+    votes = np.zeros((len(Z), len(CLASSES)))
+    for i, (distances, rows) in enumerate(_near(Z, {k})):
+        kth, tolerance = distances[{k} - 1], _tolerance(Z[i], distances[{k} - 1])
+        distances = np.where(distances <= _tolerance(Z[i], 0.0), 0.0, distances)
+        weights, codes = _weights(distances[:{k}]), CODES[rows]
+        nearer = int(np.sum(distances < kth - tolerance)) if SHARES else {k}
+        votes[i] = np.bincount(codes[:nearer], weights[:nearer], len(CLASSES))
+        if nearer < {k}:
+            tied = codes[(np.arange(len(codes)) >= nearer) & (distances <= kth + tolerance)]
+            tied = np.bincount(tied, minlength=len(CLASSES))
+            votes[i] += np.sum(weights[nearer:]) * tied / np.sum(tied)
     return votes / np.sum(votes, axis=1, keepdims=True)
 
 
 def predict(X):
     """Return the class of each sample."""
-    return CLASSES[np.argmax(predict_proba(X), axis=1)]
+    fractions = predict_proba(X)
+    most = np.max(fractions, axis=1, keepdims=True)
+    return CLASSES[np.argmax(fractions >= (1 - {vote_tolerance} * RELATIVE) * most, axis=1)]
 '''
 
 KERNEL_CODE = {
@@ -173,14 +210,24 @@ def _kernel_source(kernel_map: KernelMap, number: int) -> str:
 
 
 def _vote_source(vote: Vote, constants: dict[str, str]) -> str:
+    no_ties = TieTolerance(0.0, 0.0, 0.0, np.zeros(vote.points.shape[1]))
+    tolerance = no_ties if vote.tolerance is None else vote.tolerance
     constants |= {
         "POINTS": _array_code(vote.points),
         "CENTRE": _array_code(vote.points.mean(axis=0)),
         "CODES": _array_code(vote.codes.astype(np.int64)),
         "CLASSES": _classes_code(vote.classes),
         "BY_DISTANCE": repr(bool(vote.by_distance)),
+        "SHARES": repr(vote.tolerance is not None),
+        "RELATIVE": repr(tolerance.relative),
+        "CONSTANT": repr(tolerance.constant),
+        "PER_SIZE": repr(tolerance.per_size),
+        "VARIES": _array_code(tolerance.varies),
     }
-    return VOTE_TEMPLATE.format(k=vote.k)
+    shared = "Points tied at the k-th distance share the remaining votes."
+    if vote.tolerance is None:
+        shared = "The first of several nearest points votes."
+    return VOTE_TEMPLATE.format(k=vote.k, shared=shared, vote_tolerance=VOTE_TOLERANCE)
 
 
 def _array_code(array: np.ndarray) -> str:

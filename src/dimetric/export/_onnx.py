@@ -1,6 +1,7 @@
 """Export models as ONNX graphs, which run on servers, in browsers and on phones."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,11 @@ from sklearn.base import BaseEstimator
 from dimetric._arguments import check_types
 from dimetric._files import atomic_write
 from dimetric.export._map_chain import KernelMap, Linear, Vote, map_chain
+from dimetric.export._onnx_vote import most_voted, vote_fractions
 
 __all__ = ["to_onnx"]
 
 OPSET, IR_VERSION = 17, 8  # released in 2022, so runtimes in use support them
-# Squared distances are rounded to multiples of this unit, which is relative to squared lengths and
-# far above rounding errors.
-RELATIVE_ROUNDING_UNIT = 2.0**-42
-SMALLEST_ROUNDING_UNIT = 1e-300  # avoids a division by 0 for samples at the centre of the points
-EXTRA_CANDIDATES = 10  # beyond the k nearest. Exact distances decide among all candidates.
 
 
 @check_types
@@ -78,15 +75,30 @@ class Graph:
         self.onnx, self.dtype = _onnx(), np.dtype(dtype)
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
+        self._n_names = 0
 
     def node(
         self, operation: str, *inputs: str | np.ndarray, outputs: Any = None, **attributes: Any
     ) -> str:
         """Add a node and return the name of its first output. Array inputs become constants."""
         names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
-        outputs = outputs or [f"{operation.lower()}{len(self.nodes)}"]
+        outputs = outputs or [self.new_name(operation.lower())]
         self.nodes.append(self.onnx.helper.make_node(operation, names, outputs, **attributes))
         return outputs[0]
+
+    def new_name(self, start: str) -> str:
+        """Return a name that no other node has."""
+        self._n_names += 1
+        return f"{start}{self._n_names}"
+
+    def branch(self, build: Callable[[], str], shape: list[Any]) -> Any:
+        """Return the nodes that a function adds, as a graph with one output in float64."""
+        outer, self.nodes = self.nodes, []
+        output = build()
+        nodes, self.nodes = self.nodes, outer
+        double = self.onnx.TensorProto.DOUBLE
+        described = self.onnx.helper.make_tensor_value_info(output, double, shape)
+        return self.onnx.helper.make_graph(nodes, self.new_name("branch"), [], [described])
 
     def _constant(self, array: np.ndarray) -> str:
         name = f"constant{len(self.constants)}"
@@ -123,7 +135,7 @@ class Graph:
             return self.node("Exp", self.node("Mul", self._manhattan(x, S), np.asarray(-gamma)))
         if kernel.name == "rbf":
             return self.node(
-                "Exp", self.node("Mul", self._squared_distances(x, S), np.asarray(-gamma))
+                "Exp", self.node("Mul", self.squared_distances(x, S), np.asarray(-gamma))
             )
         if kernel.name == "cosine":
             length = np.linalg.norm(S, axis=1, keepdims=True)
@@ -137,7 +149,7 @@ class Graph:
             return self.node("Tanh", inner)
         return self.node("Pow", inner, np.asarray(degree))
 
-    def _squared_distances(self, x: str, S: np.ndarray) -> str:
+    def squared_distances(self, x: str, S: np.ndarray) -> str:
         """Add nodes that compute the squared distances, of shape (n, m), by a matrix product."""
         rows = self.node("ReduceSumSquare", x, axes=[1], keepdims=1)
         products = self.node("MatMul", x, -2 * S.T)
@@ -153,69 +165,6 @@ class Graph:
         is_zero = self.node("Equal", length, np.asarray(0.0))
         return self.node("Div", x, self.node("Where", is_zero, np.asarray(1.0), length))
 
-    def vote(self, z: str, vote: Vote) -> str:
-        """Add nodes that compute the class probabilities (fractions of the votes) in float64."""
-        near, distances = self._nearest(self.cast(z, np.float64), vote.points, vote.k)
-        codes = self.node("Gather", vote.codes.astype(np.int64), near, axis=0)
-        classes = np.arange(len(vote.classes))[None, None, :]
-        is_class = self.node("Equal", self.node("Unsqueeze", codes, np.array([2])), classes)
-        votes = self.cast(is_class, np.float64)
-        if vote.by_distance:
-            weights = self.node("Unsqueeze", self._neighbor_weights(distances), np.array([2]))
-            votes = self.node("Mul", votes, weights)
-        sums = self.node("ReduceSum", votes, np.array([1]), keepdims=0)
-        total = self.node("ReduceSum", sums, np.array([1]), keepdims=1)
-        return self.node("Div", sums, total)
-
-    def _nearest(self, z: str, points: np.ndarray, k: int) -> tuple[str, str]:
-        """Add nodes that compute the row indices and exact distances of the k nearest points.
-
-        The candidates are the points with the smallest squared distances. A matrix product computes
-        these distances, and they are rounded, because rounding errors would make equal distances
-        differ. The candidates are sorted by row index, so that TopK returns the first of several
-        points at the same exact distance.
-        """
-        n_candidates = np.array([min(len(points), k + EXTRA_CANDIDATES)])
-        centre = points.mean(axis=0)
-        moved = self.node("Sub", z, centre)
-        D = self._squared_distances(moved, points - centre)
-        kth = self.node("ReduceMax", self._smallest(D, np.array([k]))[0], axes=[1], keepdims=1)
-        squared_length = self.node(
-            "Add", self.node("ReduceSumSquare", moved, axes=[1], keepdims=1), kth
-        )
-        unit = self.node(
-            "Max",
-            self.node("Mul", squared_length, np.asarray(RELATIVE_ROUNDING_UNIT)),
-            np.asarray(SMALLEST_ROUNDING_UNIT),
-        )
-        near = self._smallest(self.node("Round", self.node("Div", D, unit)), n_candidates)[1]
-        near = self._smallest(near, n_candidates)[0]
-        apart = self.node(
-            "Sub", self.node("Unsqueeze", z, np.array([1])), self.node("Gather", points, near)
-        )
-        exact = self.node("ReduceL2", apart, axes=[2], keepdims=0)
-        distances, positions = self._smallest(exact, np.array([k]))
-        return self.node("GatherElements", near, positions, axis=1), distances
-
-    def _smallest(self, x: str, k: np.ndarray) -> tuple[str, str]:
-        """Add a node that finds the k smallest numbers of each row, in ascending order.
-
-        Return the names of the numbers and of their positions.
-        """
-        outputs = [f"smallest{len(self.nodes)}", f"at{len(self.nodes)}"]
-        self.node("TopK", x, k, outputs=outputs, largest=0)
-        return outputs[0], outputs[1]
-
-    def _neighbor_weights(self, distances: str) -> str:
-        """Add nodes that compute the weights 1 / distance.
-
-        If a distance is 0, its weight is 1, and the weights of other distances are 0.
-        """
-        inverse = self.node("Div", np.asarray(1.0), distances)
-        at_zero = self.cast(self.node("IsInf", inverse), np.float64)
-        any_zero = self.node("ReduceMax", at_zero, axes=[1], keepdims=1)
-        return self.node("Where", self.cast(any_zero, bool), at_zero, inverse)
-
     def to_model(self, z: str, vote: Vote | None, n_features: int, name: str) -> Any:
         """Name the outputs, and return the graph as a model, after checking it with onnx."""
         helper = self.onnx.helper
@@ -225,7 +174,7 @@ class Graph:
             self.nodes[-1].output[0] = "Z"
             outputs = [tensor("Z", element_type, ["n", None])]
         else:
-            outputs = [self._labels(self.vote(z, vote), vote)]
+            outputs = [self._labels(vote_fractions(self, z, vote), vote)]
             if vote.k > 1 or vote.by_distance:
                 outputs.append(tensor("probabilities", element_type, ["n", len(vote.classes)]))
         graph = helper.make_graph(
@@ -245,9 +194,9 @@ class Graph:
     def _labels(self, probabilities: str, vote: Vote) -> Any:
         """Add nodes that compute the outputs of a classifier. Return the description of ``label``.
 
-        The label is that of the most probable class. Ties go to the first class.
+        The label is that of the most probable class. Up to rounding, ties go to the first class.
         """
-        best = self.node("ArgMax", probabilities, axis=1, keepdims=0)
+        best = self.node("ArgMax", most_voted(self, probabilities, vote), axis=1, keepdims=0)
         classes = vote.classes
         classes = classes.astype(np.int64) if classes.dtype.kind in "iub" else classes
         if classes.dtype.kind not in "if":

@@ -57,8 +57,8 @@ RECORDS = {
 # with k rows and d columns. A letter stands for the same number in all attributes of an object, "*"
 # for any number, and "..." for any further dimensions. "index(C) n" is an array of n integers from
 # 0 to C - 1, and "labels C" an array of C values of any dtype. "several" precedes the type of the
-# items of a list. "A/B" is an instance of A or B. "or none" allows None, and "maybe" allows a
-# missing attribute.
+# items of a list. "A/B" is an instance of A or B. "or" separates alternatives, "none" is None, and
+# "maybe" allows a missing attribute.
 SCHEMA = {
     "Learner": {"_metadata": "dict"},
     "LinearMetric": {"components_": "float k d", "offset_": "float d"},
@@ -86,9 +86,18 @@ SCHEMA = {
     "DistanceEstimator": {"learner_": "estimator or none"},
     "DistanceClassifier": {"classes_": "labels C"},
     "NeighborsEstimator": {"_points": "float n k", "n_samples_fit_": "count"},
-    "KNNClassifier": {"_codes": "index(C) n"},
+    # With several outputs, classes_ is a list, and the rows of _codes have a code for each output.
+    "KNNClassifier": {
+        "classes_": "labels C or several labels *",
+        "_codes": "index(C) n or int n *",
+    },
     "KNNRegressor": {"_targets": "float n ..."},
-    "MultiMetricKNNClassifier": {"components_": "float C k k", "_members": "several index(n) *"},
+    "MultiMetricKNNClassifier": {
+        "classes_": "labels C",
+        "_codes": "index(C) n",
+        "components_": "float C k k",
+        "_members": "several index(n) *",
+    },
     "CentroidClassifier": {
         "centroids_": "float p k",
         "centroid_classes_": "labels p",
@@ -213,13 +222,13 @@ def check_attributes(cls: type, attributes: dict[str, Any]) -> None:
         raise ValueError(f"{cls.__name__} must have the fields {', '.join(schema)}")
     sizes = {} if is_dataclass(cls) else {"d": attributes.get("n_features_in_")}
     for name, text in schema.items():
-        wanted, _, or_none = text.removeprefix("maybe ").partition(" or ")
+        alternatives = text.removeprefix("maybe ").split(" or ")
         if name not in attributes:
             if text.startswith("maybe "):
                 continue
             raise ValueError(f"{cls.__name__} has no attribute {name}")
         value = attributes[name]
-        if not (or_none and value is None) and not _fits(value, wanted, sizes):
+        if not any(_fits(value, each, sizes) for each in alternatives):
             raise ValueError(
                 f"{name} of {cls.__name__} has a wrong type or shape; it must be {text!r}"
             )

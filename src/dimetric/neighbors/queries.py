@@ -81,8 +81,10 @@ class Queries:
 
     Parameters
     ----------
-    Z, points, metric, metric_params, is_mapped
+    Z, points, metric, metric_params
         As in :class:`~dimetric.neighbors.ties.Neighborhoods`.
+    spread : float, default=0
+        Size of the points. See :func:`tie_tolerance`.
     """
 
     def __init__(
@@ -91,13 +93,15 @@ class Queries:
         points: Array | None,
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
-        is_mapped: bool = False,
+        spread: float = 0.0,
     ) -> None:
-        if not is_euclidean(metric, metric_params):
+        if not is_euclidean(metric, metric_params) or sparse.issparse(Z) or sparse.issparse(points):
             Z, points = _host(Z), _host(points)
+        if points is not None and sparse.issparse(Z) != sparse.issparse(points):
+            Z, points = sparse.csr_array(Z), sparse.csr_array(points)
         self._Z, self._points = Z, points
         self._metric, self._params = metric, metric_params
-        self._is_mapped = is_mapped
+        self._spread = spread
         self.n, self.excludes_self = Z.shape[0], points is None
         self.n_points = Z.shape[0] if points is None else points.shape[0]
         self.dtype = np.dtype(str(Z.dtype).rpartition(".")[2])  # torch writes torch.float32
@@ -147,9 +151,8 @@ class Queries:
 
     def tolerance(self, rows: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Return the tolerance of distances from some queries. See :func:`tie_tolerance`."""
-        sizes, spread = self._sizes
-        sizes = sizes[rows]
-        tolerance = tie_tolerance(distances, self._least_precise, sizes, spread)
+        sizes = self._sizes[rows]
+        tolerance = tie_tolerance(distances, self._least_precise, sizes, self._spread)
         if sparse.issparse(self._Z) and is_euclidean(self._metric, self._params):
             # Squared distances between sparse rows are computed from products, so their errors are
             # relative to the squared norms.
@@ -180,21 +183,38 @@ class Queries:
         return points if eps(points) > eps(self._Z) else self._Z
 
     @cached_property
-    def _sizes(self) -> tuple[np.ndarray, float]:
-        """The norms of the queries, and the size of the points if a learner mapped them."""
-        zeros = np.zeros(self.n), 0.0
+    def _sizes(self) -> np.ndarray:
+        """The norms of the queries."""
         if self._metric in BOUNDED_METRICS:
-            return np.ones(self.n), 0.0
-        order = 2 if is_euclidean(self._metric, self._params) else NORMS.get(str(self._metric))
-        if order is None:
-            return zeros
+            return np.ones(self.n)
         points = self._Z if self._points is None else self._points
-        varies = _varying(points)
-        norms = _norms(self._Z, order, varies)
-        if not self._is_mapped:
-            return norms, 0.0
-        of_points = norms if self._points is None else _norms(points, order, varies)
-        return norms, float(np.median(of_points))
+        return norms_of(self._Z, points, self._metric, self._params)
+
+
+def norms_of(
+    Z: Array, points: Array, metric: Metric, metric_params: dict[str, Any] | None
+) -> np.ndarray:
+    """Return the norm of each row of Z on the host, without features that are constant in `points`.
+
+    The norms are 0 for metrics that do not depend on a norm.
+
+    Examples
+    --------
+    >>> points = np.array([[1.0, 5.0], [2.0, 5.0]])
+    >>> norms_of(np.array([[3.0, 4.0]]), points, "euclidean", None)
+    array([3.])
+    """
+    order = 2 if is_euclidean(metric, metric_params) else NORMS.get(str(metric))
+    if order is None:
+        return np.zeros(Z.shape[0])
+    if sparse.issparse(Z):
+        from scipy.sparse.linalg import norm
+
+        return norm(Z, ord=order, axis=1)
+    xp = namespace(Z)
+    varies = xp.max(points, axis=0) > xp.min(points, axis=0)
+    masked = xp.where(varies, xp.astype(Z, xp.float64), 0.0)
+    return to_host(xp.linalg.vector_norm(masked, axis=1, ord=order))
 
 
 def _use_matrix_product(Z: Array) -> bool:
@@ -204,26 +224,6 @@ def _use_matrix_product(Z: Array) -> bool:
     return (
         not sparse.issparse(Z) and Z.shape[1] > TREE_FEATURES and Z.shape[0] < MAX_PRODUCT_SAMPLES
     )
-
-
-def _varying(points: Array) -> Array:
-    """Return 1 for each feature that varies, and 0 for constant features."""
-    if sparse.issparse(points):
-        return None
-    xp = namespace(points)
-    return xp.astype(xp.max(points, axis=0) > xp.min(points, axis=0), points.dtype)
-
-
-def _norms(Z: Array, order: int, varies: Array) -> np.ndarray:
-    """Return the norm of each row on the host, without constant features."""
-    if sparse.issparse(Z):
-        from scipy.sparse.linalg import norm
-
-        return norm(Z, ord=order, axis=1)
-    xp = namespace(Z)
-    masked = xp.astype(Z * xp.astype(varies, Z.dtype), xp.float64)
-    total = xp.sum(xp.abs(masked), axis=1) if order == 1 else xp.sum(masked * masked, axis=1)
-    return to_host(total if order == 1 else xp.sqrt(total))
 
 
 def _host(points: Array | None) -> Any:

@@ -34,7 +34,7 @@ from dimetric._arrays.namespaces import Array, smallest_in_rows
 from dimetric._arrays.row_order import equal_rows
 from dimetric.neighbors.metric_search import Metric
 from dimetric.neighbors.neighbor_block import NeighborBlock, Shares
-from dimetric.neighbors.queries import Queries
+from dimetric.neighbors.queries import Queries, norms_of
 
 MAX_DISTANCES_PER_BLOCK = 2**22  # 32 MiB in float64
 COLUMN_GROWTH = 4  # factor by which a repeated search increases the neighbours
@@ -85,16 +85,18 @@ class Neighborhoods:
         self._excludes_self = points is None
         groupable = metric != "precomputed" and (points is None or self._n >= MIN_GROUPED_QUERIES)
         self._equal = equal_rows(Z if points is None else points) if groupable else None
-        equal_queries = self._equal
-        if points is not None:
-            equal_queries = equal_rows(Z) if groupable else None
-        self._equal_queries = equal_queries
+        equal = equal_rows(Z) if groupable and points is not None else None
+        self._equal_queries = self._equal if points is None else equal
+        spread = 0.0
+        if is_mapped:
+            all_points = Z if points is None else points
+            spread = float(np.median(norms_of(all_points, all_points, metric, metric_params)))
         self._query = Queries(
-            Z if equal_queries is None else equal_queries.distinct(Z),
+            Z if self._equal_queries is None else self._equal_queries.distinct(Z),
             points if self._equal is None or points is None else self._equal.distinct(points),
             metric,
             metric_params,
-            is_mapped,
+            spread,
         )
         self._complete, self._wide = self._searched()
 
@@ -155,7 +157,8 @@ class Neighborhoods:
         at_points = values if self._equal is None else self._equal.totals(values)
         sums, totals = np.empty((n_queries, values.shape[1])), np.ones(n_queries)
         own = np.zeros(n_queries)
-        for shares in self.shares(k, weights):
+        of_ranks = None if weights is None else self._rank_weights(k, weights)
+        for shares in self.shares(k, of_ranks):
             block, b = shares.block, len(shares.block.queries)
             matrix = sparse.csr_array(
                 (shares.weights, block.points, block.starts), shape=(b, at_points.shape[0])
@@ -192,20 +195,25 @@ class Neighborhoods:
 
     def tolerance(self, distances: np.ndarray) -> np.ndarray:
         """Return the tolerance of a distance of each query."""
-        if self._equal_queries is None:
-            return self._query.tolerance(np.arange(self._n), distances)
-        return self._query.tolerance(self._equal_queries.index, distances)
+        rows = np.arange(self._n) if self._equal_queries is None else self._equal_queries.index
+        return self._query.tolerance(rows, distances)
 
-    def shares(self, k: int, weights: WeightFunction | None = None) -> Iterator[Shares]:
+    def shares(self, k: int, weights: np.ndarray | None = None) -> Iterator[Shares]:
         """Yield the weights of the neighbours of blocks of queries.
 
-        Row numbers in a block count the different rows of Z and of `points`. Equal rows have one
-        number. If all rows differ, they are the row numbers of Z and of `points`.
+        Row numbers in a block count the different rows of Z and of `points`.
+
+        Parameters
+        ----------
+        k : int
+            Number of neighbours.
+        weights : ndarray of shape (number of different queries, k), optional
+            Weights of the k nearest points of each query. By default, all weights are 1.
         """
         for block in self._blocks():
-            yield self._shares(block, k, weights)
+            yield self._shares(block, k, None if weights is None else weights[block.queries])
 
-    def _shares(self, block: NeighborBlock, k: int, weights: WeightFunction | None) -> Shares:
+    def _shares(self, block: NeighborBlock, k: int, weights: np.ndarray | None) -> Shares:
         b, owners, kth = len(block.queries), block.owners, block.kth(k)
         tolerance = self._query.tolerance(block.queries, kth)
         nearer, tied = block.split(kth - tolerance, kth + tolerance)
@@ -214,10 +222,7 @@ class Neighborhoods:
             each = np.where(nearer, 1.0, 0.0)
             for_tied, totals = (k - n_nearer) / n_tied, np.full(b, float(k))
         else:
-            ranked = block.ranked(k)
-            at_zero = ranked <= self._query.tolerance(block.queries, np.zeros(b))[:, None]
-            of_ranks = weights(np.where(at_zero, 0, ranked).astype(self.dtype, copy=False))
-            running = np.cumsum(np.insert(of_ranks, 0, 0.0, axis=1), axis=1)
+            running = np.cumsum(np.insert(weights, 0, 0.0, axis=1), axis=1)
             first, last = (np.minimum(ranks, k) for ranks in block.ranks())
             each = running[owners, last] - running[owners, first]
             each = np.where(nearer, each / np.maximum(block.counts, 1), 0.0)
@@ -225,6 +230,22 @@ class Neighborhoods:
             for_tied = (totals - running[np.arange(b), n_nearer]) / n_tied
         each = np.where(tied, for_tied[owners], each)
         return Shares(block, each, totals, n_nearer, n_tied)
+
+    def _rank_weights(self, k: int, weights: WeightFunction) -> np.ndarray:
+        """Return the weights of the k nearest points of each different query.
+
+        The function is called once with the distances of all queries, because its weights may
+        depend on all of them.
+        """
+        ranked = np.empty((self._query.n, k))
+        for block in self._blocks():
+            near = block.ranked(k)
+            zero = self._query.tolerance(block.queries, np.zeros(len(near)))[:, None]
+            ranked[block.queries] = np.where(near <= zero, 0, near)
+        ranked = ranked.astype(self.dtype, copy=False)
+        if self._equal_queries is None:
+            return weights(ranked)
+        return weights(ranked[self._equal_queries.index])[self._equal_queries.first]
 
     @property
     def dtype(self) -> np.dtype:
