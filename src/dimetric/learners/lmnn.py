@@ -18,7 +18,6 @@ from dimetric.learners._fitting.problem import (
     solve,
     with_iteration_offset,
 )
-from dimetric.learners._fitting.start import rescaled_start
 from dimetric.objectives.margins.bounds import MarginBounds
 from dimetric.objectives.margins.objective import MarginObjective, pull_scale
 from dimetric.objectives.margins.targets import checked_targets, in_user_order, nearest_targets
@@ -222,8 +221,6 @@ class LMNN(MeanLossMetric[Smoothable]):
             value = on_maps(objective, ridge=ridge)(start.ravel())[0]
             result = Result(start.ravel(), value, 0, True, "y has only one class", (value,))
             return Solution(start, objective.theta, result)
-        if solver.models_curvature and not self._start_is_given():
-            problem = replace(problem, start=rescaled_start(problem)[0])
         L, done, history = problem.start, 0, list[float]()
         for passes_left in range(self.n_passes, 0, -1):
             if history:
@@ -266,7 +263,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         """Solve for fixed targets with a smoothed hinge, which is made sharper in stages."""
         objective, ridge, L = problem.objective, problem.ridge, problem.start
         smooth = solver.models_curvature
-        T = pull_scale(objective, ridge) if smooth else None
+        T = pull_scale(objective, ridge) if smooth else problem.preconditioner
         over_metrics = solver.steps_over == "metrics"
         is_convex = over_metrics or (not solver.uses_batches and len(L) >= L.shape[1])
         bounds = MarginBounds(objective, ridge) if is_convex else None

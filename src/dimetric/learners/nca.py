@@ -106,6 +106,8 @@ class NCA(MeanLossMetric[PairwiseObjective]):
 
     _maximises = True
     _needs_class_neighbors = True
+    # The scale that maximises the objective can be so large that the gradient vanishes.
+    _searches_start_scale = False
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray

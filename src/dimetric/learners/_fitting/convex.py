@@ -1,7 +1,6 @@
 """Learners whose objective is convex in the metric, with a bound on the distance to the optimum."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -11,7 +10,6 @@ from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.functions import loss_over
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import MapFunction, Problem, Solution
-from dimetric.learners._fitting.start import rescaled_start
 from dimetric.linalg.psd import inverse_square_root, metric_of
 from dimetric.linalg.sample_span import sample_span
 from dimetric.linalg.scatter import Moments
@@ -54,17 +52,10 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
     }
 
     def _function(self, problem: Problem[ConvexT], solver: Solver) -> MapFunction:
-        start, theta = rescaled_start(problem, keep_scale=self._start_is_given())
-        preconditioner = (
-            _preconditioner(problem.objective, problem.ridge) if solver.models_curvature else None
-        )
-        return loss_over(
-            solver,
-            replace(problem, start=start),
-            theta=theta,
-            preconditioner=preconditioner,
-            random_state=self.random_state,
-        )
+        T = problem.preconditioner
+        if solver.models_curvature:
+            T = _preconditioner(problem.objective, problem.ridge)
+        return loss_over(solver, problem, preconditioner=T, random_state=self.random_state)
 
     def _enough_rows(self, d: int) -> int:
         """Return the number of rows of a map that suffices to reach the optimal metric."""

@@ -31,27 +31,19 @@ class _MeanLoss:
     ----------
     problem : Problem
         The problem.
-    theta : ndarray of shape (p,), optional
-        Initial extra parameters. By default, the parameters of the objective are used.
-    preconditioner : ndarray of shape (d, d), optional
-        Preconditioner T, with L = A T. The default is the identity. A good T makes the curvature
-        about the same in all directions.
+    preconditioner : ndarray of shape (d,) or (d, d), optional
+        Preconditioner T, with L = A T, or its diagonal. The default is the identity. A good T makes
+        the curvature about the same in all directions.
     """
 
     def __init__(
-        self,
-        problem: Problem[LossT],
-        *,
-        theta: np.ndarray | None = None,
-        preconditioner: np.ndarray | None = None,
+        self, problem: Problem[LossT], *, preconditioner: np.ndarray | None = None
     ) -> None:
         objective: Objective = problem.objective
-        self._objective, self._ridge = objective, problem.ridge
-        self._preconditioner = preconditioner
-        self._theta = objective.theta if theta is None else theta
-        self._A = problem.start
-        if preconditioner is not None:
-            self._A = np.linalg.solve(preconditioner.T, problem.start.T).T
+        self._objective, self._ridge, self._theta = objective, problem.ridge, problem.theta
+        L = problem.start
+        self._T = np.ones(L.shape[1]) if preconditioner is None else preconditioner
+        self._A = L / self._T if self._T.ndim == 1 else np.linalg.solve(self._T.T, L.T).T
         # With a ridge the optimum is finite, and the infimum of the loss is not approached.
         self.infimum = objective.infimum if problem.ridge == 0 else -np.inf
 
@@ -59,6 +51,10 @@ class _MeanLoss:
         """Split a vector into a matrix with one column per feature, and theta."""
         n = x.size - len(self._theta)
         return x[:n].reshape(-1, self._A.shape[1]), x[n:]
+
+    def _times(self, A: np.ndarray, T: np.ndarray) -> np.ndarray:
+        """Return A T for a preconditioner T, or for its diagonal."""
+        return np.asarray(A * T if T.ndim == 1 else A @ T)
 
 
 class LossOverMaps(_MeanLoss):
@@ -68,8 +64,8 @@ class LossOverMaps(_MeanLoss):
 
     Parameters
     ----------
-    problem, theta, preconditioner
-        The problem, the initial theta, and T.
+    problem, preconditioner
+        The problem and T.
     random_state : int, RandomState or None, default=None
         Seed of the mini-batches.
     """
@@ -78,29 +74,35 @@ class LossOverMaps(_MeanLoss):
         self,
         problem: Problem[LossT],
         *,
-        theta: np.ndarray | None = None,
         preconditioner: np.ndarray | None = None,
         random_state: Any = None,
     ) -> None:
-        super().__init__(problem, theta=theta, preconditioner=preconditioner)
+        super().__init__(problem, preconditioner=preconditioner)
         self._random_state = random_state
         self._strata = self._objective.strata if problem.strata is None else problem.strata
-        self._value_and_grad = on_maps(self._objective, ridge=self._ridge)
+        self._value_and_grad = self._of_vector(self._objective)
         self.start = np.concatenate([self._A.ravel(), self._theta])
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the gradient over all samples."""
-        if self._preconditioner is None:
-            return self._value_and_grad(x)
-        L, theta = self.decode(x)
-        value, gradient = self._value_and_grad(np.concatenate([L.ravel(), theta]))
-        by_map, by_theta = self._split(gradient)
-        return value, np.concatenate([(by_map @ self._preconditioner.T).ravel(), by_theta])
+        return self._value_and_grad(x)
 
     def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return L and theta."""
         A, theta = self._split(x)
-        return A if self._preconditioner is None else A @ self._preconditioner, theta
+        return self._times(A, self._T), theta
+
+    def _of_vector(self, objective: Objective) -> ValueAndGrad:
+        """Return the mean loss of all samples or of a mini-batch, as a function of the vector."""
+        of_map = on_maps(objective, ridge=self._ridge)
+
+        def value_and_grad(x: np.ndarray) -> tuple[float, np.ndarray]:
+            L, theta = self.decode(x)
+            value, gradient = of_map(np.concatenate([L.ravel(), theta]))
+            by_map, by_theta = self._split(gradient)
+            return value, np.concatenate([self._times(by_map, self._T.T).ravel(), by_theta])
+
+        return value_and_grad
 
     def epochs(self, batch_size: int) -> Callable[[int], Iterator[ValueAndGrad | None]]:
         """Return a function that takes the number of an epoch and yields its mini-batch losses.
@@ -120,7 +122,7 @@ class LossOverMaps(_MeanLoss):
 
     def _batch_loss(self, part: Objective) -> ValueAndGrad:
         """Return the mean loss of a mini-batch, shifted to have the infimum of the full loss."""
-        value_and_grad = on_maps(part, ridge=self._ridge)
+        value_and_grad = self._of_vector(part)
         infimum = self._objective.infimum
         if not np.isfinite([part.infimum, infimum]).all():
             return value_and_grad
@@ -140,18 +142,14 @@ class LossOverMetrics(_MeanLoss):
 
     Parameters
     ----------
-    problem, theta, preconditioner
-        The problem, the initial theta, and T.
+    problem, preconditioner
+        The problem and T.
     """
 
     def __init__(
-        self,
-        problem: Problem[LossT],
-        *,
-        theta: np.ndarray | None = None,
-        preconditioner: np.ndarray | None = None,
+        self, problem: Problem[LossT], *, preconditioner: np.ndarray | None = None
     ) -> None:
-        super().__init__(problem, theta=theta, preconditioner=preconditioner)
+        super().__init__(problem, preconditioner=preconditioner)
         self._value_and_grad = on_metrics(self._objective, ridge=self._ridge, scale=preconditioner)
         self.start = np.concatenate([metric_of(self._A).ravel(), self._theta])
 
@@ -164,7 +162,7 @@ class LossOverMetrics(_MeanLoss):
         B, theta = self._split(x)
         A = map_of(B)
         A = A if len(A) else np.zeros((1, A.shape[1]))
-        return A if self._preconditioner is None else A @ self._preconditioner, theta
+        return self._times(A, self._T), theta
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Project the metric onto the positive semidefinite cone. Theta does not change."""
@@ -176,16 +174,13 @@ def loss_over(
     solver: Solver,
     problem: Problem[LossT],
     *,
-    theta: np.ndarray | None = None,
     preconditioner: np.ndarray | None = None,
     random_state: Any = None,
 ) -> LossOverMaps | LossOverMetrics:
     """Return the mean loss as a function of maps or metrics, depending on the solver."""
     if solver.steps_over == "metrics":
-        return LossOverMetrics(problem, theta=theta, preconditioner=preconditioner)
-    return LossOverMaps(
-        problem, theta=theta, preconditioner=preconditioner, random_state=random_state
-    )
+        return LossOverMetrics(problem, preconditioner=preconditioner)
+    return LossOverMaps(problem, preconditioner=preconditioner, random_state=random_state)
 
 
 def scaled_up_if_separable(objective: Objective, solution: Solution, tol: float) -> Solution:

@@ -1,7 +1,6 @@
 """Base class of learners that minimise a mean loss over maps."""
 
 from abc import abstractmethod
-from dataclasses import replace
 from numbers import Integral, Real
 from operator import neg
 from typing import Any, ClassVar, TypeVar
@@ -18,7 +17,13 @@ from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_sepa
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
-from dimetric.learners._fitting.start import INIT_NAMES, checked_start, named_start, rescaled_start
+from dimetric.learners._fitting.start import (
+    INIT_NAMES,
+    checked_start,
+    fitted_scale,
+    fitted_theta,
+    named_start,
+)
 from dimetric.objectives.objective import Objective
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Solver
 from dimetric.supervision.labels import Labels, Supervision
@@ -29,9 +34,10 @@ LossT = TypeVar("LossT", bound=Objective)
 class MeanLossMetric(IterativeMetric[LossT]):
     r"""A learner that minimises a mean loss over maps.
 
-    .. math:: \min_L \frac{1}{N} \sum \mathrm{loss}(L) + \frac{reg}{d} |L|_F^2
+    .. math:: \min_L \frac{1}{N} \sum \mathrm{loss}(L) + reg\, \frac{v}{d} |L|_F^2
 
-    A subclass defines its ``_objective``, and may add parameters.
+    v is the mean variance of the features, so the effect of `reg` does not depend on their unit. A
+    subclass defines its ``_objective``, and may add parameters.
     """
 
     _named_objects: ClassVar[NamedObjects] = {
@@ -47,6 +53,8 @@ class MeanLossMetric(IterativeMetric[LossT]):
     }
     # Whether a sample that is alone in its class has nothing to learn from.
     _needs_class_neighbors: ClassVar[bool] = False
+    # Whether the start is rescaled to minimise the objective. Otherwise, its scale is fixed.
+    _searches_start_scale: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -81,22 +89,32 @@ class MeanLossMetric(IterativeMetric[LossT]):
 
     def _problem(self, X: Array, supervision: Supervision) -> Problem[LossT]:
         X, supervision, order = in_canonical_order(X, supervision)
-        X, factor = rescale_for_squares(X, affected="init and reg")
+        X, factor = rescale_for_squares(X)  # all parameters are scale-free
         # In directions without variance, keep the start's map, unless a ridge would drive it to
         # zero, or the solver works on metrics, whose maps have another number of rows.
         keep_outside = self.reg == 0 and self._solver().steps_over == "maps"
         coordinates = Coordinates.of(
             X, self._start(X, supervision, factor), keep_outside=keep_outside
         )
-        # The penalty is for the map of X, which is sample_scale times the map of the points.
-        ridge = self.reg * coordinates.sample_scale**2 / X.shape[1]
+        ridge = self.reg * coordinates.mean_variance / X.shape[1]
+        objective = self._objective(coordinates.samples, supervision, order)
+        theta = objective.theta
+        if self._start_is_given():
+            theta = fitted_theta(objective, coordinates.start)
+        elif len(getattr(self, "classes_", ())) != 1:  # one class does not determine a scale
+            scale, theta = fitted_scale(
+                objective, coordinates.start, ridge, search=self._searches_start_scale
+            )
+            coordinates = coordinates.with_start_times(scale)
         return Problem(
-            objective=self._objective(coordinates.samples, supervision, order),
+            objective=objective,
             start=coordinates.start,
             restore=lambda L: asarray_like(coordinates.map_of_samples(L) * factor, X),
             ridge=ridge,
             ridge_outside=ridge * coordinates.dropped_squared_norm,
             sample_scale=coordinates.sample_scale * factor,
+            theta=theta,
+            preconditioner=coordinates.feature_scaling(),
             reported_objective=neg if self._maximises else float,
         )
 
@@ -138,10 +156,9 @@ class MeanLossMetric(IterativeMetric[LossT]):
 
     def _function(self, problem: Problem[LossT], solver: Solver) -> MapFunction:
         """Return the function of a vector that the solver minimises."""
-        if problem.ridge > 0 and not self._start_is_given():
-            # If the start is much too large, the ridge dominates and leads to a map of 0.
-            problem = replace(problem, start=rescaled_start(problem)[0])
-        return LossOverMaps(problem, random_state=self.random_state)
+        return LossOverMaps(
+            problem, preconditioner=problem.preconditioner, random_state=self.random_state
+        )
 
     def _extra_metadata(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
         return {"reg": self.reg}

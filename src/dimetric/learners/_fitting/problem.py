@@ -1,7 +1,7 @@
 """Classes for the problem of a learner, for the function to minimise, and for the solution."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -38,6 +38,11 @@ class Problem(Generic[ObjectiveT]):
         objective at the start only.
     sample_scale : float
         Points are samples multiplied by this factor, and may also be shifted and rotated.
+    theta : ndarray of shape (p,)
+        Initial extra parameters of the objective.
+    preconditioner : ndarray of shape (d,) or (d, d), or None
+        Preconditioner T, with L = A T, for solvers that do not use the curvature of the objective.
+        A vector is the diagonal of T, and None stands for the identity.
     strata : ndarray or None
         Groups for stratified mini-batches. None stands for the strata of the objective.
     reported_objective : callable
@@ -50,6 +55,8 @@ class Problem(Generic[ObjectiveT]):
     ridge: float = 0.0
     ridge_outside: float = 0.0
     sample_scale: float = 1.0
+    theta: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    preconditioner: np.ndarray | None = None
     strata: np.ndarray | None = None
     reported_objective: Callable[[float], float] = float
 

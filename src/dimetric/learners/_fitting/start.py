@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_array
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric._arrays.random_state import random_generator
-from dimetric.learners._fitting.problem import Problem
 from dimetric.learners.lda import LDA
 from dimetric.learners.pca import PCA
 from dimetric.objectives.objective import Objective, on_maps
@@ -17,7 +16,9 @@ from dimetric.solvers.result import INFIMUM_REACHED
 
 INIT_NAMES = {"auto", "identity", "pca", "lda", "random"}
 MAX_SAMPLES_FOR_RESCALING = 500  # number of samples that the scale of the start is fitted to
-START_SQUARED_DISTANCE = 4.0  # mean squared distance from which the search for the scale starts
+# Mean squared distance of the samples under a start of a fixed scale, and under the map from which
+# the search for the best scale starts. On 20 small data sets, 8 and 16 give NCA the best accuracy.
+START_SQUARED_DISTANCE = 8.0
 SCALE_TOL = 1e-4  # tolerance of that search; the solver refines the scale later
 MAX_LOG_SCALE = 20.0  # bound on the logarithm of the scale, against overflow
 MIN_START_LOG_SCALE = -3.0  # of the scale that is returned
@@ -82,45 +83,69 @@ def checked_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
     return L
 
 
-def rescaled_start(
-    problem: Problem[LossT], *, keep_scale: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the start, rescaled to minimise the objective, and the best theta for it.
+def fitted_scale(
+    objective: Objective, L0: np.ndarray, ridge: float, *, search: bool = True
+) -> tuple[float, np.ndarray]:
+    """Return a factor for the start, and the extra parameters that fit the rescaled start.
 
     Objectives are flat if the map is much too small or too large, and a solver needs many
     iterations to change the scale of a map by orders of magnitude. A search over the scale alone is
-    fast.
+    fast. The result does not depend on the scale of the start.
 
     Parameters
     ----------
-    problem : Problem
-        The problem.
-    keep_scale : bool, default=False
-        Whether to keep the scale of the start, and to optimise theta only.
+    objective : Objective
+        The objective.
+    L0 : ndarray of shape (k, d)
+        The start.
+    ridge : float
+        Weight of the squared Frobenius norm of the map.
+    search : bool, default=True
+        Whether to minimise the objective over the scale. If False, the mean squared distance under
+        the rescaled start is ``START_SQUARED_DISTANCE``.
     """
-    objective, L0 = problem.objective, problem.start
-    n = len(objective.strata)
-    # A subset of the samples determines the scale well enough.
-    subset = objective.batch(np.arange(0, n, 1 + n // MAX_SAMPLES_FOR_RESCALING)) or objective
+    subset = _subset(objective)
     spread = float(np.sum(np.var(to_host(subset.points).astype(np.float64) @ L0.T, axis=0)))
-    if not keep_scale and spread > 0:
-        # The mean squared distance is twice the spread.
-        L0 = L0 * (START_SQUARED_DISTANCE / 2 / spread) ** 0.5
-    value_and_grad = on_maps(subset, ridge=problem.ridge)
+    # The mean squared distance is twice the spread.
+    first = (START_SQUARED_DISTANCE / 2 / spread) ** 0.5 if spread > 0 else 1.0
+    if not search:
+        return first, fitted_theta(objective, first * L0)
+    flat = first * L0.ravel()
+    value_and_grad = on_maps(subset, ridge=ridge)
 
     def at_scale(x: np.ndarray) -> tuple[float, np.ndarray]:
-        L = np.exp(np.clip(x[0], -MAX_LOG_SCALE, MAX_LOG_SCALE)) * L0.ravel()
+        L = np.exp(np.clip(x[0], -MAX_LOG_SCALE, MAX_LOG_SCALE)) * flat
         value, grad = value_and_grad(np.concatenate([L, x[1:]]))
-        slope = 0.0 if keep_scale else grad[: L.size] @ L
-        return value, np.concatenate([[slope], grad[L.size :]])
+        return value, np.concatenate([[grad[: L.size] @ L], grad[L.size :]])
 
     x0 = np.concatenate([[0.0], subset.theta])
     result = LBFGS().minimise(at_scale, x0, tol=SCALE_TOL, infimum=subset.infimum)
     if result.reason == INFIMUM_REACHED:  # the best scale is infinite
-        return L0, objective.theta
-    x = result.x
+        return first, objective.theta
     # Do not shrink the map to almost 0, where gradients vanish and a solver would not move.
-    return np.exp(np.clip(x[0], MIN_START_LOG_SCALE, MAX_LOG_SCALE)) * L0, x[1:]
+    log_scale = np.clip(result.x[0], MIN_START_LOG_SCALE, MAX_LOG_SCALE)
+    return first * float(np.exp(log_scale)), result.x[1:]
+
+
+def fitted_theta(objective: Objective, L0: np.ndarray) -> np.ndarray:
+    """Return the extra parameters that minimise the objective at the start."""
+    if not len(objective.theta):
+        return objective.theta
+    subset = _subset(objective)
+    value_and_grad = on_maps(subset)
+
+    def at_theta(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        value, grad = value_and_grad(np.concatenate([L0.ravel(), theta]))
+        return value, grad[L0.size :]
+
+    result = LBFGS().minimise(at_theta, subset.theta, tol=SCALE_TOL, infimum=subset.infimum)
+    return objective.theta if result.reason == INFIMUM_REACHED else result.x
+
+
+def _subset(objective: LossT) -> LossT:
+    """Return the objective of some samples, which determine the scale of the start well enough."""
+    n = len(objective.strata)
+    return objective.batch(np.arange(0, n, 1 + n // MAX_SAMPLES_FOR_RESCALING)) or objective
 
 
 def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:
