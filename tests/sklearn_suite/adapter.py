@@ -261,10 +261,6 @@ class Isomap(dimetric.Isomap):
         near = super()._neighborhood()
         return replace(near, metric_params={"p": self.p}) if self.metric == "minkowski" else near
 
-    @property
-    def dist_matrix_(self):
-        return self._map.lengths.T
-
 
 class ClassicalMDS(dimetric.MDS):
     """MDS by classical scaling only."""

@@ -61,7 +61,7 @@ class ProbabilisticPCAMixin:
         smallest = min(float(variances[-1]), self.noise_variance_ if k < d else np.inf)
         if smallest <= self._smallest_variance(variances, d):
             raise ValueError(
-                f"The covariance is singular, because the model with {k} components has no variance "
+                f"The covariance is singular, because the model of {k} components has no variance "
                 f"in some of the {d} directions. Use fewer components, or drop constant features."
             )
         outside = 1 / self.noise_variance_ if k < d else 0.0
