@@ -858,6 +858,10 @@ METHOD_ARGUMENTS = {
     "pair_distance": (PAIR_VECTORS,),
     "pair_score": (PAIR_VECTORS,),
     "get_feature_names_out": (),
+    "get_covariance": (),
+    "get_precision": (),
+    "score_samples": (X,),
+    "score": (X,),
 }
 
 

@@ -5,9 +5,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
-from sklearn.datasets import load_iris, make_blobs
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris, load_wine, make_blobs
 
 from dimetric import NCMC, NCMML
+from dimetric.learners._class_clusters import class_clusters
 
 X, y = load_iris(return_X_y=True)
 
@@ -64,6 +66,28 @@ def test_centroids_do_not_depend_on_shift_row_order_or_class_names(change, rng):
     assert_allclose(
         np.roll(result, 5, axis=0) if change == "names" else result, expected, rtol=1e-9
     )
+
+
+def test_clusters_are_the_best_of_several_starts():
+    """A single start often ends in a poor local optimum, as on wine."""
+    A, codes = load_wine(return_X_y=True)
+
+    def inertia(clusters):
+        means = np.stack([A[clusters == c].mean(axis=0) for c in range(9)])
+        return np.sum((A - means[clusters]) ** 2)
+
+    single, several = np.empty((2, 8))
+    for seed in range(8):
+        labels = np.concatenate(
+            [
+                3 * c + KMeans(3, n_init=1, random_state=seed).fit(A[codes == c]).labels_
+                for c in range(3)
+            ]
+        )
+        single[seed] = inertia(labels)  # wine is sorted by class
+        several[seed] = inertia(class_clusters(A, codes, 3, np.arange(3), seed))
+    assert single.max() > 1.05 * single.min()
+    assert several.max() < 1.002 * min(single.min(), several.min())
 
 
 def test_centroids_follow_random_state(rng):

@@ -2,11 +2,17 @@
 
 import numpy as np
 import pytest
+from estimators import host
 from scipy import sparse
+from scipy.special import gammaln
+from scipy.stats import multivariate_normal
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA as Reference
 
 from dimetric import PCA
+from dimetric.learners import _probabilistic_pca
+from dimetric.learners._pca_solver import choose_solver
 from dimetric.linalg.spectral import fixed_signs
 
 X = load_iris().data
@@ -196,7 +202,7 @@ def test_float32_samples_do_not_change_the_chosen_solver(rng):
 )
 def test_auto_solver_depends_on_the_shape(shape, n_components, solver):
     X = np.broadcast_to(0.0, shape)  # takes no memory
-    assert PCA(n_components)._choose_solver(X) == solver
+    assert choose_solver("auto", X, n_components) == solver
 
 
 @pytest.mark.parametrize(
@@ -210,7 +216,7 @@ def test_auto_solver_depends_on_the_shape(shape, n_components, solver):
     ],
 )
 def test_auto_solver_of_sparse_samples_depends_on_the_shape(shape, n_components, solver):
-    assert PCA(n_components)._choose_solver(sparse.csr_array(shape)) == solver
+    assert choose_solver("auto", sparse.csr_array(shape), n_components) == solver
 
 
 @pytest.mark.parametrize("n_components", [None, 45, 0.9])
@@ -255,3 +261,168 @@ def test_fraction_of_variance_does_not_depend_on_the_unit(unit):
         for n_samples in (150, 3):
             expected = PCA(fraction).fit(X[:n_samples]).n_components_
             assert PCA(fraction).fit(unit * X[:n_samples]).n_components_ == expected
+
+
+# The probabilistic model
+
+
+def log_density(pca, samples):
+    """Return the mean log-density of the model's Gaussian, by SciPy."""
+    density = multivariate_normal(np.asarray(pca.offset_), pca.get_covariance())
+    return density.logpdf(samples)
+
+
+@pytest.mark.parametrize("solver", ["full", "covariance_eigh", "incremental", "randomized"])
+@pytest.mark.parametrize("whiten", [False, True])
+@pytest.mark.parametrize("k", [1, 3, 0.9, None])
+def test_model_matches_scikit_learn(solver, whiten, k):
+    if solver == "randomized" and (k is None or k < 1):
+        k = 4
+    ours = PCA(k, svd_solver=solver, whiten=whiten, random_state=0).fit(X)
+    theirs = Reference(ours.n_components_, svd_solver="full").fit(X)
+    assert ours.noise_variance_ == pytest.approx(theirs.noise_variance_, rel=1e-6)
+    assert isinstance(ours.noise_variance_, float)
+    np.testing.assert_allclose(ours.get_covariance(), theirs.get_covariance(), rtol=1e-6)
+    np.testing.assert_allclose(ours.get_precision(), theirs.get_precision(), rtol=1e-6)
+    new = X[::7] + 0.3
+    np.testing.assert_allclose(ours.score_samples(new), theirs.score_samples(new), rtol=1e-6)
+    assert ours.score(new) == pytest.approx(theirs.score(new), rel=1e-6)
+    np.testing.assert_allclose(ours.score_samples(new), log_density(ours, new), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(100, 6), (20, 60)])
+def test_noise_variance_maximises_the_likelihood(shape, rng):
+    """The maximum-likelihood estimate counts all directions, also with fewer samples."""
+    A = rng.normal(size=shape) * np.linspace(1, 2, shape[1])
+    pca = PCA(2, svd_solver="full").fit(A)
+    eigenvalues = np.linalg.eigvalsh(np.cov(A.T))[::-1]
+    assert pca.noise_variance_ == pytest.approx(eigenvalues[2:].mean())
+    assert np.trace(pca.get_covariance()) == pytest.approx(np.trace(np.cov(A.T)))
+    model = clone(pca).fit(A)
+    # The variances are unbiased, and the likelihood is largest for biased ones.
+    biased = (shape[0] - 1) / shape[0]
+    model.explained_variance_ = biased * model.explained_variance_
+
+    def score(noise):
+        model.noise_variance_ = noise
+        return model.score(A)
+
+    best = biased * pca.noise_variance_
+    assert score(best) > max(score(0.99 * best), score(1.01 * best))
+
+
+def test_score_of_blocks_sparse_samples_and_float32(monkeypatch, namespace):
+    expected = PCA(2).fit(X).score_samples(X)
+    monkeypatch.setattr(_probabilistic_pca, "BLOCK_ENTRIES", 17)
+    as_sparse = PCA(2).fit(sparse.csr_array(X)).score_samples(sparse.csr_array(X))
+    np.testing.assert_allclose(as_sparse, expected, rtol=1e-6)
+    small = namespace.asarray(X.astype("float32"))
+    pca = PCA(2).fit(small)
+    result = pca.score_samples(small)
+    assert result.dtype == small.dtype
+    assert pca.get_covariance().dtype == pca.get_precision().dtype == small.dtype
+    np.testing.assert_allclose(host(result), expected, rtol=1e-3)
+    mixed = PCA(2).fit(namespace.asarray(X)).score_samples(X)
+    np.testing.assert_allclose(mixed, expected, rtol=1e-6)
+
+
+def test_model_of_partial_fits_is_that_of_all_samples():
+    pca = PCA(2, svd_solver="incremental")
+    for block in np.array_split(X, 7):
+        pca.partial_fit(block)
+    expected = PCA(2, svd_solver="full").fit(X)
+    assert pca.noise_variance_ == pytest.approx(expected.noise_variance_)
+    assert pca.score(X) == pytest.approx(expected.score(X))
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e-3, 1e3, 1e8])
+def test_model_in_other_units(factor):
+    """The density of c x is that of x divided by c^d, for each dimension d."""
+    expected, result = PCA(2).fit(X), PCA(2).fit(factor * X)
+    assert result.noise_variance_ == pytest.approx(factor**2 * expected.noise_variance_)
+    shifted = result.score_samples(factor * X) + 4 * np.log(factor)
+    np.testing.assert_allclose(shifted, expected.score_samples(X), rtol=1e-6)
+    assert PCA("mle").fit(factor * X).n_components_ == PCA("mle").fit(X).n_components_
+
+
+SINGULAR = {
+    "fewer samples than features": (X[:3], None),
+    "as many components as the rank": (X @ np.ones((4, 7)) + X @ np.eye(4, 7), 4),
+    "a component without variance": (np.column_stack([X, X[:, 0]]), None),
+    "constant feature": (np.column_stack([X, np.ones(150)]), 4),
+}
+
+
+@pytest.mark.parametrize("solver", ["auto", "full", "randomized"])
+@pytest.mark.parametrize("case", SINGULAR)
+def test_singular_model_has_no_precision(case, solver):
+    A, k = SINGULAR[case]
+    pca = PCA(k, svd_solver=solver, random_state=0).fit(A)
+    np.testing.assert_allclose(pca.get_covariance(), np.cov(A.T), atol=1e-9)
+    with pytest.raises(ValueError, match="The covariance is singular"):
+        pca.get_precision()
+    null = np.linalg.svd(A - A.mean(axis=0))[2][-1]  # a direction without variance
+    inside, outside = pca.score_samples(A), pca.score_samples(A + null)
+    assert np.isfinite(inside).all()
+    assert np.isfinite(outside).all()
+    assert inside.min() > 0 > -1e6 > outside.max()
+
+
+def test_identical_samples_have_no_density():
+    pca = PCA(2).fit(np.ones((9, 3)))
+    np.testing.assert_array_equal(pca.get_covariance(), np.zeros((3, 3)))
+    for call in (pca.get_precision, lambda: pca.score(np.ones((9, 3)))):
+        with pytest.raises(ValueError, match="All samples are identical"):
+            call()
+
+
+# The number of components by the evidence
+
+
+def test_evidence_matches_a_loop(rng):
+    """The logarithm of Minka's equation 30, with plain loops."""
+    spectrum, n = np.sort(rng.gamma(1.0, size=6))[::-1], 40
+    expected = []
+    for k in range(1, 6):
+        v = spectrum[k:].mean()
+        hat = np.where(np.arange(6) < k, spectrum, v)
+        value = -k * np.log(2)
+        value += sum(gammaln((6 - i) / 2) - (6 - i) / 2 * np.log(np.pi) for i in range(k))
+        value -= n / 2 * (np.log(spectrum[:k]).sum() + (6 - k) * np.log(v))
+        value += (6 * k - k * (k + 1) / 2 + k) / 2 * np.log(2 * np.pi) - k / 2 * np.log(n)
+        for i in range(k):
+            for j in range(i + 1, 6):
+                factor = (spectrum[i] - spectrum[j]) * (1 / hat[j] - 1 / hat[i]) * n
+                value -= np.log(factor) / 2
+        expected.append(value)
+    np.testing.assert_allclose(_probabilistic_pca._log_evidence(spectrum, n), expected)
+
+
+@pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "incremental"])
+@pytest.mark.parametrize("r", [1, 4, 9])
+def test_mle_finds_the_dimension(solver, r, rng):
+    A = rng.normal(size=(300, r)) @ rng.normal(size=(r, 12)) + 0.05 * rng.normal(size=(300, 12))
+    pca = PCA("mle", svd_solver=solver).fit(A)
+    assert pca.n_components_ == r == Reference("mle", svd_solver="full").fit(A).n_components_
+    assert pca.components_.shape == (r, 12)
+    in_blocks = PCA("mle").partial_fit(A[:5])
+    assert not hasattr(in_blocks, "components_")  # fewer samples than features
+    assert in_blocks.partial_fit(A[5:]).n_components_ == r
+
+
+def test_mle_of_difficult_data(rng):
+    assert PCA("mle").fit(np.ones((9, 3))).n_components_ == 1
+    assert PCA("mle").fit(rng.normal(size=(9, 1))).n_components_ == 1
+    corners = np.array(np.meshgrid(*[[-1.0, 1]] * 4)).reshape(4, -1).T  # equal variances
+    assert 1 <= PCA("mle").fit(corners).n_components_ <= 3
+    assert PCA("mle").fit(sparse.csr_array(X)).n_components_ == PCA("mle").fit(X).n_components_
+
+
+def test_mle_errors():
+    with pytest.raises(ValueError, match="only supported if n_samples >= n_features, but X has 3"):
+        PCA("mle").fit(X[:3])
+    for solver in ("randomized", "arpack"):
+        with pytest.raises(ValueError, match=f"which svd_solver='{solver}' does not support"):
+            PCA("mle", svd_solver=solver).fit(X)
+    with pytest.raises(ValueError, match="'n_components' parameter of PCA must be"):
+        PCA("most").fit(X)

@@ -4,8 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
+from estimators import host
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.sparse.csgraph import shortest_path
 from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.stats import pearsonr
@@ -296,3 +298,46 @@ def test_negative_distances_of_new_samples_raise():
 def test_refit_removes_old_attributes():
     isomap = Isomap(n_landmarks=30, random_state=0).fit(ROLL)
     assert not hasattr(isomap.set_params(n_landmarks=None).fit(ROLL), "landmarks_")
+
+
+# Geodesic distances
+
+
+def test_dist_matrix_holds_the_geodesic_distances(namespace):
+    """Scikit-learn's Dijkstra on scikit-learn's neighbour graph."""
+    A = np.random.default_rng(0).normal(size=(60, 3))
+    isomap = Isomap(n_neighbors=6).fit(namespace.asarray(A))
+    graph = kneighbors_graph(A, 6, mode="distance")
+    expected = shortest_path(graph, directed=False)
+    assert_allclose(host(isomap.dist_matrix_), expected, rtol=1e-12)
+    assert isomap.dist_matrix_.dtype == isomap.embedding_.dtype
+    theirs = Reference(n_neighbors=6).fit(A)
+    assert_allclose(host(isomap.dist_matrix_), theirs.dist_matrix_, rtol=1e-12)
+
+
+def test_dist_matrix_of_landmarks_has_a_column_for_each():
+    A = np.random.default_rng(0).normal(size=(60, 3))
+    exact = Isomap(n_neighbors=6).fit(A).dist_matrix_
+    isomap = Isomap(n_neighbors=6, n_landmarks=10, random_state=0).fit(A)
+    assert isomap.dist_matrix_.shape == (60, 10)
+    assert_allclose(isomap.dist_matrix_, exact[:, isomap.landmarks_], rtol=1e-12)
+
+
+@pytest.mark.parametrize("factor", [1e-140, 1e-8, 1e8, 1e140])
+def test_dist_matrix_has_the_unit_of_the_samples(factor):
+    A = np.random.default_rng(0).normal(size=(30, 3))
+    expected = factor * Isomap().fit(A).dist_matrix_
+    assert_allclose(Isomap().fit(factor * A).dist_matrix_, expected, rtol=1e-9)
+
+
+def test_dist_matrix_is_read_only_and_not_copied():
+    isomap = Isomap()
+    assert not hasattr(isomap, "dist_matrix_")
+    A = np.random.default_rng(0).normal(size=(30, 3)).astype("float32")
+    isomap.fit(A)
+    assert isomap.dist_matrix_.dtype == np.float32
+    assert np.shares_memory(isomap.dist_matrix_, isomap.dist_matrix_)
+    with pytest.raises(ValueError, match="read-only"):
+        isomap.dist_matrix_[0, 1] = 0
+    loaded = pickle.loads(pickle.dumps(isomap))
+    assert_allclose(loaded.dist_matrix_, isomap.dist_matrix_)

@@ -13,9 +13,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import sklearn
-from array_api_compat import array_namespace
 from scipy import sparse
-from sklearn.decomposition import PCA as TheirPCA
 
 import dimetric
 from dimetric.kernels import Kernel
@@ -28,7 +26,7 @@ from dimetric.objectives.pairwise import PairwiseObjective
 
 
 class PCA(dimetric.PCA):
-    """PCA with scikit-learn's probabilistic model, computed from dimetric's components."""
+    """PCA that ignores `copy` and `power_iteration_normalizer`."""
 
     def __init__(
         self,
@@ -55,33 +53,9 @@ class PCA(dimetric.PCA):
         self.copy = copy
         self.power_iteration_normalizer = power_iteration_normalizer
 
-    # These undo the scale of whitened components. Only dimetric's components_ have this scale, so
-    # the covariance is correct with dimetric's.
-    get_covariance = TheirPCA.get_covariance
-    get_precision = TheirPCA.get_precision
-
-    def score_samples(self, X):
-        # dimetric's attributes are always in the namespace of X. scikit-learn needs this option.
-        with sklearn.config_context(array_api_dispatch=True):
-            return TheirPCA.score_samples(self, X)
-
-    def score(self, X, y=None):
-        with sklearn.config_context(array_api_dispatch=True):
-            return TheirPCA.score(self, X)
-
     @property
     def mean_(self):
         return self.offset_
-
-    @property
-    def noise_variance_(self):
-        """Mean variance of the discarded components."""
-        left_out = min(self.n_samples_, self.n_features_in_) - self.n_components_
-        if left_out == 0:
-            return 0.0
-        variance = self.explained_variance_
-        total = variance[0] / self.explained_variance_ratio_[0]
-        return (total - array_namespace(variance).sum(variance)) / left_out
 
 
 class LinearDiscriminantAnalysis(dimetric.LDA):
@@ -286,10 +260,6 @@ class Isomap(dimetric.Isomap):
     def _neighborhood(self):
         near = super()._neighborhood()
         return replace(near, metric_params={"p": self.p}) if self.metric == "minkowski" else near
-
-    @property
-    def dist_matrix_(self):
-        return self._map.lengths.T
 
 
 class ClassicalMDS(dimetric.MDS):

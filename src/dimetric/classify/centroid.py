@@ -155,7 +155,7 @@ class NCMCClassifier(CentroidClassifier):
         Learner of the distance, or any transformer. A copy of it is fitted. If None, the Euclidean
         distance is used.
     random_state : int, RandomState or None, default=None
-        Random seed of k-means.
+        Random seed of k-means, which keeps the best of 10 starts.
 
     Attributes
     ----------

@@ -54,13 +54,13 @@ class Learner(
     _min_samples: ClassVar[int] = 2
     _min_classes: ClassVar[int] = 1
     _accepts_sparse: ClassVar[bool] = False
-    # Name of the kernel learner that fits this learner to coordinates of its feature space.
-    _kernel_learner: str | None = None
+    # Name of the kernel learner that fits this learner in its feature space. Otherwise not set.
+    _kernel_learner: str
 
     @property
     def _name(self) -> str:
         """Name of the learner that the user wrote, for messages."""
-        return self._kernel_learner or type(self).__name__
+        return getattr(self, "_kernel_learner", type(self).__name__)
 
     @abstractmethod
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:

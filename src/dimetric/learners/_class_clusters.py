@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.random_state import random_generator
@@ -12,12 +13,18 @@ from dimetric._arrays.row_order import canonical_order
 from dimetric._warnings import warn
 
 MAX_LISTED_CLASSES = 5  # classes named in a warning
+N_STARTS = 10  # k-means runs for each class; a single run often ends in a poor local optimum
+
+ONE_THREAD_SAMPLES = 20_000  # k-means of so few samples gains little from several threads
 
 
 def class_clusters(
     X: Array, codes: np.ndarray, n_centroids: Any, classes: np.ndarray, random_state: Any
 ) -> np.ndarray:
     """Cluster the samples of each class by k-means, and return the cluster of each sample.
+
+    k-means runs from several random starts. The clusters with the smallest sum of squared distances
+    to their means are returned.
 
     Parameters
     ----------
@@ -52,10 +59,12 @@ def class_clusters(
     order = canonical_order(A, codes)
     members = np.split(order, np.cumsum(np.bincount(codes))[:-1])
     clusters, n_clusters = np.empty_like(codes), np.zeros_like(wanted)
-    for c, rows in enumerate(members):
-        labels = _k_means(A[rows], int(wanted[c]), seed)
-        clusters[rows] = np.sum(n_clusters) + labels
-        n_clusters[c] = np.max(labels) + 1
+    is_small = max(map(len, members)) <= ONE_THREAD_SAMPLES
+    with threadpool_limits(1 if is_small else None):
+        for c, rows in enumerate(members):
+            labels = _k_means(A[rows], int(wanted[c]), seed)
+            clusters[rows] = np.sum(n_clusters) + labels
+            n_clusters[c] = np.max(labels) + 1
     short = np.flatnonzero(n_clusters < wanted)
     if len(short):
         names = classes[short[:MAX_LISTED_CLASSES]].tolist()
@@ -80,7 +89,7 @@ def _centroids_per_class(n_centroids: Any, n_classes: int) -> np.ndarray:
 
 
 def _k_means(X: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
-    """Return the k-means cluster of each sample, numbered from 0."""
+    """Return the best k-means cluster of each sample, numbered from 0."""
     n_clusters = min(n_clusters, len(X))
     if n_clusters == 1:
         return np.zeros(len(X), dtype=np.int64)
@@ -88,5 +97,5 @@ def _k_means(X: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # issued for repeated samples
-        labels = KMeans(n_clusters, random_state=seed).fit(X).labels_
+        labels = KMeans(n_clusters, n_init=N_STARTS, random_state=seed).fit(X).labels_
     return np.unique(labels, return_inverse=True)[1]

@@ -54,7 +54,8 @@ class NCMC(CentroidMetric):
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Seed of k-means, of the mini-batches, of ``init="random"`` and of randomised PCA.
+        Seed of k-means, which keeps the best of 10 starts, of the mini-batches, of
+        ``init="random"`` and of randomised PCA.
 
     Attributes
     ----------

@@ -15,42 +15,42 @@ from dimetric._arrays.validation import checked_samples, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._warnings import warn
 from dimetric.learners._linear import LinearMetric
+from dimetric.learners._pca_solver import (
+    DENSE_SOLVERS,
+    TRUNCATED_SOLVERS,
+    check_n_components,
+    choose_solver,
+)
+from dimetric.learners._probabilistic_pca import (
+    ProbabilisticPCAMixin,
+    most_evident_dimension,
+    noise_variance,
+)
 from dimetric.linalg.principal_axes import PrincipalAxes, axes_by_iteration, axes_from_moments
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import lanczos_svd, randomized_svd
 from dimetric.supervision.labels import Supervision
 
-# svd_solver="auto" chooses by the same limits as scikit-learn.
-MAX_COVARIANCE_FEATURES = 1000  # with more, S is too large
-MIN_SAMPLES_PER_FEATURE = 10  # with fewer, S does not save time
-MAX_FULL_SIZE = 500  # if X is larger, a few components are computed by the randomised solver
-FEW_COMPONENTS = 0.8  # less than this fraction of all components counts as few
-# The limits for sparse X are chosen by experiment.
-MAX_SPARSE_COVARIANCE_FEATURES = 500
-MAX_SPARSE_COVARIANCE_FEATURES_ALL = 5000  # if more than a few components are needed
-MAX_DENSE_ENTRIES = 2**27  # larger sparse X is not made dense; this many take 1 GiB in float64
 
-
-def covariance_is_fast(n: int, d: int) -> bool:
-    """Return whether "auto" computes the covariance of n dense samples with d features."""
-    return d <= MAX_COVARIANCE_FEATURES and n >= MIN_SAMPLES_PER_FEATURE * d
-
-
-class PCA(LinearMetric):
+class PCA(ProbabilisticPCAMixin, LinearMetric):
     r"""Principal component analysis: the directions of largest variance.
 
     .. math:: \max_{V V^T = I_k} \mathrm{tr}(V S V^T),
               \quad S = \sum_i (x_i - \mu)(x_i - \mu)^T
 
     The rows of V are the eigenvectors of S for its k largest eigenvalues :math:`\lambda_i`. The
-    same V minimises the reconstruction error :math:`\sum_i |x_i - \mu - V^T V (x_i - \mu)|^2` [1]_.
+    same V minimises the reconstruction error :math:`\sum_i |x_i - \mu - V^T V (x_i - \mu)|^2` [1]_,
+    and maximises the likelihood of a Gaussian model with isotropic noise [2]_. :meth:`score`,
+    :meth:`get_covariance` and :meth:`get_precision` use this model.
 
     Parameters
     ----------
-    n_components : int, float in (0, 1) or None, default=None
+    n_components : int, float in (0, 1), "mle" or None, default=None
         Number of components k. If it is a float t, k is the smallest number with
-        :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge t`. None keeps
-        ``min(n_samples, n_features)`` components (one fewer with ``svd_solver="arpack"``).
+        :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge t`. "mle" chooses k by Minka's
+        approximation of the evidence of the probabilistic model [3]_, and needs
+        ``n_samples >= n_features``. None keeps ``min(n_samples, n_features)`` components (one fewer
+        with ``svd_solver="arpack"``).
     whiten : bool, default=False
         Whether to scale the components to unit variance. Directions without variance are mapped
         to 0. The learned distance is then the Mahalanobis distance within the subspace.
@@ -85,6 +85,9 @@ class PCA(LinearMetric):
         Fraction of the total variance that each component explains.
     singular_values_ : array of shape (n_components,)
         Singular values of the centred samples.
+    noise_variance_ : float
+        Mean variance of the ``n_features - k`` directions other than the components, which is 0 if
+        no variance is left. (scikit-learn divides by ``min(n_samples, n_features) - k``.)
     n_components_ : int
         Number of components k.
     n_samples_ : int
@@ -95,6 +98,9 @@ class PCA(LinearMetric):
     References
     ----------
     .. [1] I. T. Jolliffe, "Principal Component Analysis", Springer, 2002.
+    .. [2] M. E. Tipping, C. M. Bishop, "Probabilistic principal component analysis", Journal of
+       the Royal Statistical Society B 61, 1999.
+    .. [3] T. P. Minka, "Automatic choice of dimensionality for PCA", NeurIPS 2000.
 
     Examples
     --------
@@ -112,6 +118,7 @@ class PCA(LinearMetric):
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
+            StrOptions({"mle"}),
             None,
         ],
         "whiten": ["boolean"],
@@ -126,7 +133,7 @@ class PCA(LinearMetric):
 
     def __init__(
         self,
-        n_components: int | float | None = None,
+        n_components: int | float | str | None = None,
         *,
         whiten: bool = False,
         svd_solver: str = "auto",
@@ -145,11 +152,11 @@ class PCA(LinearMetric):
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         X, factor = rescale_for_squares(X)
-        solver = self._choose_solver(X)
-        self._check_n_components(min(X.shape), solver)
+        solver = choose_solver(self.svd_solver, X, self.n_components)
+        check_n_components(self.n_components, solver, min(X.shape), X.shape[1])
         X = X.toarray() if sparse.issparse(X) and solver == "full" else X
         k = self._int_n_components(min(X.shape) - (solver == "arpack"))
-        if solver in _TRUNCATED_SOLVERS:
+        if solver in TRUNCATED_SOLVERS:
             axes = self._truncated_axes(X, k, solver)
         else:
             axes = axes_from_moments(Moments.of_all(X, root=solver != "covariance_eigh"), k)
@@ -163,7 +170,7 @@ class PCA(LinearMetric):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.svd_solver not in _DENSE_SOLVERS
+        tags.input_tags.sparse = self.svd_solver not in DENSE_SOLVERS
         return tags
 
     @fit_method
@@ -172,8 +179,8 @@ class PCA(LinearMetric):
 
         The result is the map of all blocks seen so far. Blocks may have any number of rows. The
         learner is fitted once it has seen 2 samples and, if `n_components` is an int, at least that
-        many. After :meth:`fit`, the first block starts from scratch. The method needs
-        O(n_features^2) memory, and converts sparse blocks to dense ones.
+        many (`n_features` for "mle"). After :meth:`fit`, the first block starts from scratch. The
+        method needs O(n_features^2) memory, and converts sparse blocks to dense ones.
 
         Parameters
         ----------
@@ -191,75 +198,20 @@ class PCA(LinearMetric):
         seen: Moments | None = getattr(self, "_moments", None)
         X = checked_samples(self, X, reset=seen is None)
         rescale_for_squares(X)  # raises if squares overflow or underflow
-        self._check_n_components(X.shape[1], "incremental")
+        check_n_components(self.n_components, "incremental", X.shape[1], X.shape[1])
         moments = Moments.root_of(X.toarray() if sparse.issparse(X) else X)
         if seen is None:
             self.__dict__.pop("components_", None)  # set by an earlier fit
         else:
             moments = seen + moments.moved_to(seen)
         self._moments = moments
-        # k components need at least k samples.
-        if moments.n_samples >= max(2, self._int_n_components(1)):
+        # k components need at least k samples. Their most probable number needs n_features.
+        required = X.shape[1] if self.n_components == "mle" else self._int_n_components(1)
+        if moments.n_samples >= max(2, required):
             k = self._int_n_components(min(int(moments.n_samples), X.shape[1]))
             metadata = self._set_fitted_attributes(axes_from_moments(moments, k), X)
             self._metadata = metadata | {"time": perf_counter() - started}
         return self
-
-    def _choose_solver(self, X: Array) -> str:
-        """Return the solver, chosen by shape as in scikit-learn if `svd_solver` is "auto"."""
-        n, d = X.shape
-        k = self.n_components
-        few_components = isinstance(k, Integral) and k < FEW_COMPONENTS * min(n, d)
-        if self.svd_solver != "auto":
-            if sparse.issparse(X) and self.svd_solver in _DENSE_SOLVERS:
-                raise TypeError(
-                    f"svd_solver={self.svd_solver!r} needs dense samples. For sparse X, use "
-                    "'auto', 'covariance_eigh', 'randomized' or 'arpack'."
-                )
-            return self.svd_solver
-        if sparse.issparse(X):
-            return self._choose_sparse_solver(X, few_components)
-        if covariance_is_fast(n, d):
-            return "covariance_eigh"
-        return "randomized" if few_components and max(n, d) > MAX_FULL_SIZE else "full"
-
-    def _choose_sparse_solver(self, X: Array, few_components: bool) -> str:
-        """Return the solver for sparse X."""
-        n, d = X.shape
-        max_features = (
-            MAX_SPARSE_COVARIANCE_FEATURES if few_components else MAX_SPARSE_COVARIANCE_FEATURES_ALL
-        )
-        if d <= max_features:
-            return "covariance_eigh"
-        if few_components:
-            return "arpack"
-        if n * d <= MAX_DENSE_ENTRIES:
-            return "full"
-        raise ValueError(
-            f"n_components={self.n_components} is not supported for sparse X of shape {X.shape}. "
-            f"It must be an int below {FEW_COMPONENTS * min(n, d):.0f}."
-        )
-
-    def _check_n_components(self, largest: int, solver: str) -> None:
-        """Raise if `n_components` does not suit the solver."""
-        k = self.n_components
-        if isinstance(k, Integral) and k > largest - (solver == "arpack"):
-            limit = "strictly less than" if solver == "arpack" else "at most"
-            raise ValueError(
-                f"n_components={k} must be {limit} min(n_samples, n_features)={largest} with "
-                f"svd_solver={solver!r} (n_features={self.n_features_in_})."
-            )
-        if solver == "arpack" and largest < 2:
-            raise ValueError(
-                "svd_solver='arpack' needs at least 2 samples and 2 features; n_features="
-                f"{self.n_features_in_}."
-            )
-        if isinstance(k, Real) and not isinstance(k, Integral) and solver in _TRUNCATED_SOLVERS:
-            raise ValueError(
-                f"n_components={k} is a fraction of the variance, which svd_solver={solver!r} "
-                "does not support. Use an int, or one of the solvers 'auto', 'full', "
-                "'covariance_eigh' and 'incremental'."
-            )
 
     def _truncated_axes(self, X: Array, k: int, solver: str) -> PrincipalAxes:
         """Return the first k principal axes by Lanczos or power iteration."""
@@ -283,18 +235,27 @@ class PCA(LinearMetric):
         n, s, total = axes.n, axes.s, axes.total
         xp = namespace(s)
         ratio = s**2 / xp.where(total > 0, total, xp.ones_like(total))
-        k = s.shape[0]
-        if self.n_components is not None and not isinstance(self.n_components, Integral):
-            reached = np.cumsum(to_host(ratio)) >= self.n_components
-            k = int(np.argmax(reached)) + 1 if reached.any() else k
+        k = self._number_of_components(axes, to_host(ratio))
+        variance, d = s**2 / (n - 1), axes.V.shape[1]
+        self.noise_variance_ = noise_variance(variance, float(total) / (n - 1), k, n, d)
         s, V, ratio = s[:k], axes.V[:k, :], ratio[:k]
         L = V / self._deviations(s, n, X)[:, None] if self.whiten else V
         self.components_, self.offset_ = asarray_like(L, X), asarray_like(axes.mean, X)
         self.singular_values_ = asarray_like(s, X)
-        self.explained_variance_ = asarray_like(s**2 / (n - 1), X)
+        self.explained_variance_ = asarray_like(variance[:k], X)
         self.explained_variance_ratio_ = asarray_like(ratio, X)
         self.n_components_, self.n_samples_ = k, n
         return {"n_components": k, "accumulated_eigenvalues": float(xp.sum(ratio))}
+
+    def _number_of_components(self, axes: PrincipalAxes, ratio: np.ndarray) -> int:
+        """Return the number of components, given the fraction of variance of each."""
+        k, largest = self.n_components, axes.V.shape[0]
+        if k is None or isinstance(k, Integral):
+            return largest
+        if isinstance(k, str):
+            return most_evident_dimension(ratio.astype(np.float64), axes.n)
+        reached = np.cumsum(ratio) >= k
+        return int(np.argmax(reached)) + 1 if reached.any() else largest
 
     def _deviations(self, s: Array, n: int, X: Array) -> Array:
         """Return the standard deviations, which are infinite for components without variance."""
@@ -306,7 +267,3 @@ class PCA(LinearMetric):
                 "variance, so whitening maps them to 0. Use a smaller n_components to drop them.",
             )
         return xp.where(flat, xp.inf, s / (n - 1) ** 0.5)
-
-
-_TRUNCATED_SOLVERS = ("arpack", "randomized")
-_DENSE_SOLVERS = ("full", "incremental")

@@ -18,7 +18,7 @@ class PrincipalAxes:
     n: int
     mean: Array
     total: Array  # trace of the scatter matrix
-    s: Array  # singular values, descending
+    s: Array  # singular values, descending: those of the rows of V, or all of them
     V: Array  # right singular vectors, as rows
 
     def rescaled(self, factor: float) -> "PrincipalAxes":
@@ -39,7 +39,8 @@ def axes_from_moments(moments: Moments, k: int) -> PrincipalAxes:
     """Return the first k principal axes from a scatter matrix, or from a root of it."""
     xp = namespace(moments.means)
     if moments.is_root:
-        s, V = top_singular(moments.spread, k)
+        s, V = top_singular(moments.spread, min(moments.spread.shape))
+        V = V[:k, :]
         total = xp.sum(moments.spread**2)
     else:
         values, V = top_eigenvectors(moments.spread, k)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
-from dimetric.learners.pca import MAX_COVARIANCE_FEATURES, PCA, covariance_is_fast
+from dimetric.learners._pca_solver import MAX_COVARIANCE_FEATURES, covariance_is_fast
+from dimetric.learners.pca import PCA
 from dimetric.linalg.classical_scaling import (
     PrincipalCoordinates,
     additive_constant,

@@ -98,6 +98,9 @@ class Isomap(LandmarkEmbedding):
         Coordinates Z of the training samples.
     eigenvalues_ : array of shape (n_components,)
         The k largest eigenvalues of B, in descending order.
+    dist_matrix_ : array of shape (n_samples, n_samples) or (n_samples, n_landmarks)
+        Geodesic distances from each sample to all samples, or to the landmarks. The array is
+        read-only and takes no extra memory, because :meth:`transform` needs it, too.
     landmarks_ : array of shape (n_landmarks,)
         Row indices of the landmarks, if there are any.
     regressor_ : regressor
@@ -190,6 +193,16 @@ class Isomap(LandmarkEmbedding):
             "smallest_eigenvalue": model.smallest / self._factor**2,
             "reconstruction_error": self.reconstruction_error(),
         }
+
+    @property
+    def dist_matrix_(self) -> Array:
+        """Geodesic distances from each sample to all samples, or to the landmarks."""
+        check_is_fitted(self)
+        G = self._map.lengths
+        G = G.view() if self._factor == 1 else G / G.dtype.type(self._factor)
+        G.flags.writeable = False  # `transform` uses the same memory
+        dtype = getattr(namespace(self.embedding_), G.dtype.name)
+        return asarray_like(G, self.embedding_, dtype=dtype)
 
     def reconstruction_error(self) -> float:
         r"""Return :math:`|B - Z Z^T|_F / n`, for the landmarks only if there are any."""

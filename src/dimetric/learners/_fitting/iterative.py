@@ -117,7 +117,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         one_class = len(getattr(self, "classes_", ())) == 1
         is_flat = result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL
         if is_flat and not one_class and not self._start_is_given():
-            choice = "init" if self._kernel_learner is None else "kernel"
+            choice = "kernel" if hasattr(self, "_kernel_learner") else "init"
             warn(
                 f"{name} made no progress, because the objective is flat at the initial map. The "
                 "initial distances may be too large, too small or all 0. Scale the features, or "

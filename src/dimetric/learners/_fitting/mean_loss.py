@@ -127,7 +127,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
             if k is not None and k < d:
                 name, what = f"{self._name}(solver={self.solver!r})", "features"
                 reduced = f"reduce the features first: make_pipeline(PCA({k}), {name})"
-                if self._kernel_learner is not None:
+                if hasattr(self, "_kernel_learner"):
                     what, reduced = "coordinates", f"set kernel=Kernel(n_components={k})"
                 raise ValueError(
                     f"solver={self.solver!r} learns a metric of all {d} {what} and cannot use "
