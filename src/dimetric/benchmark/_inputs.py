@@ -14,8 +14,8 @@ from dimetric import classify, kernels, learners, manifold
 from dimetric._names import look_up
 from dimetric.benchmark._cells import SplitDataSet
 from dimetric.data import DataSet, load_data_set
-from dimetric.selection._cross_validation import splits
 from dimetric.selection._knn_scores import named_learners
+from dimetric.selection._splits import splits
 
 
 def estimator_classes(method: str) -> dict[str, Any]:
