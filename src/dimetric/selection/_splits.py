@@ -73,6 +73,23 @@ def splits(
     >>> [test.tolist() for _, test in folds]
     [[2, 4, 5], [0, 1, 3]]
     """
+    return splits_and_groups(X, y, cv, n_repeats, random_state, groups=groups, stratify=stratify)[0]
+
+
+def splits_and_groups(
+    X: Any,
+    y: Any,
+    cv: Any = 5,
+    n_repeats: int = 1,
+    random_state: Any = None,
+    *,
+    groups: Any = None,
+    stratify: bool = True,
+) -> tuple[Folds, np.ndarray]:
+    """Return folds as :func:`splits` does, and the group of each sample as an integer.
+
+    Samples that may be split from all others are groups of their own.
+    """
     _check_folds(cv, n_repeats)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if n < 2:
@@ -84,7 +101,9 @@ def splits(
         rows = np.arange(n)
         groups = None if codes is None else np.asarray(to_host(groups)).ravel()
         folds = check_cv(cv).split(np.zeros(n), labels, groups)
-        return [(rows[train], rows[test]) for train, test in folds]
+        return [
+            (rows[train], rows[test]) for train, test in folds
+        ], rows if codes is None else codes
     # Splitters get an int, so a RandomState advances by one number for any number of folds.
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     if labels is None or not stratify or type_of_target(y) not in ("binary", "multiclass"):
@@ -94,94 +113,87 @@ def splits(
         smallest = int(np.min(np.unique(labels, return_counts=True)[1]))
         cv = _reduced_folds(int(cv), smallest, "the size of the smallest class")
     if codes is None:
-        codes = _copies(X, labels, cv)
+        codes = _groups_of_copies(X, n, labels, cv)
     else:
-        _check_groups(codes, labels, cv)
-    if codes is not None and len(np.unique(codes)) < n:
-        return _group_folds(codes, labels, cv, n_repeats, seed)
-    if labels is None:
-        folds = RepeatedKFold(n_splits=cv, n_repeats=n_repeats, random_state=seed)
-        return list(folds.split(np.zeros(n)))
-    folds = RepeatedStratifiedKFold(n_splits=cv, n_repeats=n_repeats, random_state=seed)
+        check_groups(codes, labels, cv)
     with warnings.catch_warnings():
         # _reduced_folds has already warned about small classes.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return list(folds.split(np.zeros(n), labels))
+        return _repeated_folds(codes, labels, cv, n_repeats, seed), codes
 
 
-def _group_folds(
+def _repeated_folds(
     groups: np.ndarray, labels: np.ndarray | None, cv: int, n_repeats: int, seed: int
 ) -> Folds:
     """Return repeated folds that do not split groups, stratified if there are class labels."""
-    splitter = GroupKFold if labels is None else StratifiedGroupKFold
-    rng = check_random_state(seed)
-    folds: Folds = []
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        for _ in range(n_repeats):
-            repeat_seed = rng.randint(np.iinfo(np.int32).max)
-            repeat = splitter(cv, shuffle=True, random_state=repeat_seed)
-            folds += repeat.split(np.zeros(len(groups)), labels, groups)
-    return folds
+    zeros = np.zeros(len(groups))
+    if len(np.unique(groups)) == len(groups):
+        repeated = RepeatedKFold if labels is None else RepeatedStratifiedKFold
+        folds = repeated(n_splits=cv, n_repeats=n_repeats, random_state=seed)
+        return list(folds.split(zeros, labels))
+    rng, splitter = check_random_state(seed), GroupKFold if labels is None else StratifiedGroupKFold
+    repeats = (
+        splitter(cv, shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
+        for _ in range(n_repeats)
+    )
+    return [fold for repeat in repeats for fold in repeat.split(zeros, labels, groups)]
 
 
-def _check_groups(groups: np.ndarray, labels: np.ndarray | None, cv: int) -> None:
-    """Raise if there are fewer groups than folds. Warn about classes that have a single group."""
+def check_groups(
+    groups: np.ndarray, labels: np.ndarray | None, cv: int, name: str = "groups"
+) -> None:
+    """Raise if there are fewer groups than folds. Warn about classes that have a single group.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n_samples,)
+        Group of each sample.
+    labels : ndarray of shape (n_samples,) or None
+        Class labels.
+    cv : int
+        Number of folds.
+    name : str, default="groups"
+        Name of the option that sets the groups, used in error messages.
+    """
     n_groups = len(np.unique(groups))
     if n_groups < cv:
+        values = "value" if n_groups == 1 else "values"
         raise ValueError(
-            f"groups has {n_groups} distinct value{'' if n_groups == 1 else 's'}, fewer than "
-            f"cv={cv} folds. Use fewer folds, or more groups."
+            f"{name} has {n_groups} distinct {values}, fewer than the number of folds, {cv}. Use "
+            "fewer folds, or more groups."
         )
     if labels is None:
         return
-    classes = np.unique(labels)
-    alone = single_group_classes(groups, labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    pairs = np.unique(np.stack([codes.ravel(), groups]), axis=1)[0]
+    alone = classes[np.bincount(pairs) == 1]
     if len(alone) == len(classes):
         raise ValueError(
-            "Each class is in one group only, so a fold never has training samples of the classes "
-            "that it tests. Use groups that contain several classes, or more groups."
+            f"{name}: each class is in one group only, so a fold never has training samples of the "
+            "classes that it tests. Use groups that contain several classes, or more groups."
         )
-    if alone:
-        warnings.warn(single_group_note(alone), stacklevel=4)
-
-
-def single_group_classes(groups: np.ndarray, labels: np.ndarray) -> list[str]:
-    """Return the names of the classes whose samples are all in one group.
-
-    Examples
-    --------
-    >>> single_group_classes(np.array([0, 0, 1, 1]), np.array(["a", "a", "a", "b"]))
-    ['b']
-    """
-    names, codes = np.unique(labels, return_inverse=True)
-    pairs = np.unique(np.stack([codes.ravel(), groups]), axis=1)[0]
-    return [str(each) for each in names[np.bincount(pairs) == 1]]
-
-
-def single_group_note(classes: list[str]) -> str:
-    """Return a message about classes whose samples are all in one group."""
-    listed = ", ".join(map(repr, classes[:MAX_LISTED_CLASSES]))
-    listed += ", ..." if len(classes) > MAX_LISTED_CLASSES else ""
-    name = f"Class {listed} is" if len(classes) == 1 else f"Classes {listed} are"
-    return (
-        f"{name} in one group only. When this group is tested, the training samples do not contain "
-        "the class, so its samples are misclassified."
-    )
-
-
-def _copies(X: Any, labels: np.ndarray | None, cv: int) -> np.ndarray | None:
-    """Return groups that hold copies together, with a warning, or None if there are no copies."""
-    table = _as_numbers(X)
-    if table is None:
-        return None
-    found = equal_rows(table, labels, cv)
-    if found.groups is not None:
+    if len(alone):
+        listed = ", ".join(repr(str(each)) for each in alone[:MAX_LISTED_CLASSES])
+        listed += ", ..." if len(alone) > MAX_LISTED_CLASSES else ""
+        are = f"Class {listed} is" if len(alone) == 1 else f"Classes {listed} are"
         warnings.warn(
-            f"{found.n_copies} of {len(table)} samples are copies of each other. Copies are kept "
-            "in the same fold. To let them be split, pass groups=np.arange(n_samples).",
-            stacklevel=4,
+            f"{are} in one group only. When this group is tested, the training samples do not "
+            "contain the class, so all its samples are misclassified.",
+            stacklevel=5,
         )
+
+
+def _groups_of_copies(X: Any, n: int, labels: np.ndarray | None, cv: int) -> np.ndarray:
+    """Return groups that hold copies together, and warn about copies."""
+    table = _as_numbers(X)
+    found = None if table is None else equal_rows(table, labels, cv)
+    if found is None or found.groups is None:
+        return np.arange(n)
+    warnings.warn(
+        f"{found.n_copies} of {n} samples are copies of each other. Copies are kept in the same "
+        "fold. To let them be split, pass groups=np.arange(n_samples).",
+        stacklevel=5,
+    )
     return found.groups
 
 
@@ -230,6 +242,6 @@ def _reduced_folds(cv: int, limit: int, limit_name: str) -> int:
         return cv
     reduced = max(2, limit)
     warnings.warn(
-        f"cv={cv} is larger than {limit_name}, {limit}. Using {reduced} folds.", stacklevel=4
+        f"cv={cv} is larger than {limit_name}, {limit}. Using {reduced} folds.", stacklevel=5
     )
     return reduced

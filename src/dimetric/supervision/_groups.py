@@ -8,7 +8,7 @@ from dimetric._arrays.namespaces import to_host
 
 
 def checked_groups(groups: Any, n_samples: int, name: str = "groups") -> np.ndarray:
-    """Return the group of each sample as an integer from 0.
+    """Return the group of each sample as an integer from 0, in the order of their first samples.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def checked_groups(groups: Any, n_samples: int, name: str = "groups") -> np.ndar
     Examples
     --------
     >>> checked_groups(["b", "a", "b"], 3)
-    array([1, 0, 1])
+    array([0, 1, 0])
     """
     values = groups.to_numpy() if hasattr(groups, "to_numpy") else np.asarray(to_host(groups))
     if values.ndim == 2 and values.shape[1] == 1:
@@ -32,19 +32,24 @@ def checked_groups(groups: Any, n_samples: int, name: str = "groups") -> np.ndar
             f"{name} has shape {values.shape}, but must have shape ({n_samples},): one group for "
             "each sample."
         )
-    listed = values.tolist()
-    # The truth value of a comparison with pandas.NA is undefined, so its type is checked.
-    n_missing = sum(
-        each is None or type(each).__name__ in ("NAType", "NaTType") or bool(each != each)
-        for each in listed
-    )
+    n_missing = _n_missing(values)
     if n_missing:
         raise ValueError(
             f"{name} has missing values in {n_missing} of {n_samples} samples. Give each of these "
             "samples a group, or drop them."
         )
     if values.dtype.kind != "O":
-        codes: np.ndarray = np.unique(values, return_inverse=True)[1]
-        return codes
+        _, first, index = np.unique(values, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[index]
     numbers: dict[Any, int] = {}
-    return np.array([numbers.setdefault(each, len(numbers)) for each in listed], dtype=np.int64)
+    return np.array([numbers.setdefault(each, len(numbers)) for each in values], dtype=np.int64)
+
+
+def _n_missing(values: np.ndarray) -> int:
+    """Return how many values are None, NaN, NaT or pandas.NA."""
+    if values.dtype.kind != "O":
+        return int(np.sum(values != values))
+    # The truth value of a comparison with pandas.NA is undefined, so its type is checked.
+    return sum(
+        each is None or type(each).__name__ == "NAType" or bool(each != each) for each in values
+    )
