@@ -24,14 +24,7 @@ def checked_groups(groups: Any, n_samples: int, name: str = "groups") -> np.ndar
     >>> checked_groups(["b", "a", "b"], 3)
     array([0, 1, 0])
     """
-    values = groups.to_numpy() if hasattr(groups, "to_numpy") else np.asarray(to_host(groups))
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values.ravel()
-    if values.ndim != 1 or len(values) != n_samples:
-        raise ValueError(
-            f"{name} has shape {values.shape}, but must have shape ({n_samples},): one group for "
-            "each sample."
-        )
+    values = group_values(groups, n_samples, name)
     n_missing = _n_missing(values)
     if n_missing:
         raise ValueError(
@@ -43,6 +36,21 @@ def checked_groups(groups: Any, n_samples: int, name: str = "groups") -> np.ndar
         return np.argsort(np.argsort(first))[index]
     numbers: dict[Any, int] = {}
     return np.array([numbers.setdefault(each, len(numbers)) for each in values], dtype=np.int64)
+
+
+def group_values(groups: Any, n_samples: int, name: str = "groups") -> np.ndarray:
+    """Return groups as an array of shape (n_samples,). Raise if they do not have this shape."""
+    values: np.ndarray = (
+        groups.to_numpy() if hasattr(groups, "to_numpy") else np.asarray(to_host(groups))
+    )
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.ravel()
+    if values.ndim != 1 or len(values) != n_samples:
+        raise ValueError(
+            f"{name} has shape {values.shape}, but must have shape ({n_samples},): one group for "
+            "each sample."
+        )
+    return values
 
 
 def _n_missing(values: np.ndarray) -> int:
