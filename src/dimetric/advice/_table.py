@@ -110,7 +110,7 @@ def read_samples(
     table = open_table(
         source,
         target,
-        drop=drop,
+        drop=_without(drop, groups),
         extra=extra,
         header=header,
         needs_target=needs_target,
@@ -191,6 +191,11 @@ def samples_from(
     return _with_groups(table, group_values(groups, len(X)), "", missing)
 
 
+def _without(names: Iterable[str], name: str | None) -> list[str]:
+    """Return all names but one."""
+    return [each for each in ([names] if isinstance(names, str) else names) if each != name]
+
+
 def _with_groups(table: TableSamples, groups: np.ndarray, name: str, missing: str) -> TableSamples:
     """Return a table with the group of each row.
 
@@ -233,7 +238,12 @@ def _samples_with_target(
     """Return the rows of a table, with a target that is not one of its columns."""
     extra = [] if groups is None else [groups]
     table = open_table(
-        X, None, drop=drop, extra=extra, needs_target=False, option_names={"extra": "groups"}
+        X,
+        None,
+        drop=_without(drop, groups),
+        extra=extra,
+        needs_target=False,
+        option_names={"extra": "groups"},
     )
     check_consistent_length(next(iter(table.columns.values())), y)
     while name in table.columns:
