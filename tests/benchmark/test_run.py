@@ -26,10 +26,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, minmax_scale
 
-from dimetric import LDA, NCMClassifier, benchmark
+from dimetric import LDA, PCA, NCMClassifier, benchmark
 from dimetric.benchmark import Store, _cells, _keys, summary
 from dimetric.benchmark._keys import key_of, source_digest
 from dimetric.data import DataSet
+from dimetric.selection import _splits
 
 X, y = load_iris(return_X_y=True)
 
@@ -510,3 +511,67 @@ def test_keys_depend_on_the_source_of_dimetric(tmp_path, monkeypatch):
     key = key_of(LDA())
     monkeypatch.setattr(_keys, "_dimetric_digest", lambda: "another")
     assert key_of(LDA()) != key
+
+
+def test_groups_are_not_split(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, groups = rng.standard_normal((90, 3)), rng.permutation(np.arange(90) % 18)
+    y, made = np.arange(90) % 2, []
+    original = _splits._repeated_folds
+
+    def repeated_folds(codes, *args):
+        made.append((codes, original(codes, *args)))
+        return made[-1][1]
+
+    monkeypatch.setattr(_splits, "_repeated_folds", repeated_folds)
+    data = DataSet(X, y, ("a", "b", "c"), name="grouped", extra={"patient": groups.astype(str)})
+    options = {"cv": 3, "n_repeats": 2, "param_grids": {"PCA": {"n_components": [1, 2]}}}
+    by_array = benchmark.run(
+        [None, PCA()], {"grouped": (X, y)}, groups={"grouped": groups}, **options
+    )
+    by_name = benchmark.run([None, PCA()], [data], groups="patient", **options)
+    assert len(made) == 2 * (1 + 6)  # the outer folds, and those of the tuning
+    for codes, folds in made:
+        assert len(np.unique(codes)) < len(codes)
+        assert not any(set(codes[train]) & set(codes[test]) for train, test in folds)
+    assert [cell.test for cell in by_array.cells] == [cell.test for cell in by_name.cells]
+    assert all(cell.status == "ok" for cell in by_array.cells)
+
+
+def test_copies_are_not_split():
+    X = np.tile(np.random.default_rng(0).standard_normal((40, 2)), (2, 1))
+    y, options = np.arange(80) % 2, {"cv": 4, "n_neighbors": 1}
+    with pytest.warns(UserWarning, match="Data set 'copied': 80 of 80 samples are copies"):
+        fair = benchmark.run([None], {"copied": (X, y)}, **options)
+    leaking = benchmark.run([None], {"copied": (X, y)}, groups={"copied": range(80)}, **options)
+    assert np.mean([cell.test for cell in leaking.cells]) > 0.8
+    assert np.mean([cell.test for cell in fair.cells]) < 0.7
+
+
+@pytest.mark.parametrize(("groups", "message"), [
+    ({"iris": [1, 2]}, r"groups\['iris'\] has shape \(2,\), but must have shape \(150,\)"),
+    ({"iris": np.arange(150) % 3}, "Data set 'iris': groups has 3 distinct values, fewer than"),
+    ({"wine": [1, 2]}, r"groups has keys \['wine'\], which are not names of data sets"),
+    ("patient", r"groups='patient' is not in the extra columns of any data set: \[\]"),
+])  # fmt: skip
+def test_wrong_groups(groups, message):
+    with pytest.raises(ValueError, match=message):
+        benchmark.run([None], ["iris"], groups=groups)
+    with pytest.raises(TypeError, match="groups is ndarray, but must be the name of an extra"):
+        benchmark.run([None], ["iris"], groups=np.arange(150))
+
+
+class UnitRangeLearner(LoggingLearner):
+    """Fail unless the samples of the fit span [0, 1] in each feature."""
+
+    def fit(self, X, y=None):
+        np.testing.assert_allclose([X.min(axis=0), X.max(axis=0)], [[0, 0], [1, 1]], atol=1e-12)
+        return super().fit(X, y)
+
+
+def test_tuning_scales_within_inner_folds():
+    X, y = np.random.default_rng(0).standard_normal((60, 2)), np.arange(60) % 2
+    learners, grids = {"unit": UnitRangeLearner()}, {"unit": {"power": [1, 2]}}
+    found = benchmark.run(learners, {"data": (X, y)}, cv=2, tuning_cv=3, param_grids=grids)
+    assert [cell.status for cell in found.cells] == ["ok", "ok"]
+    assert set(found.cells[0].metadata["best_params"]) == {"power"}

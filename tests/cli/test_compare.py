@@ -243,3 +243,53 @@ def test_report_of_a_kernel_learner_and_many_classes(run, tmp_path):
     content = (tmp_path / "many.html").read_text(encoding="utf-8")
     assert "KDA is nonlinear, so importance is the drop in accuracy" in content
     assert "markers distinguish the 14 classes" in content
+
+
+@pytest.fixture
+def patients(tmp_path):
+    """Write six rows of each of 12 patients, and a copy of each row, to a CSV file."""
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(12), 6)
+    frame = pd.DataFrame(rng.standard_normal((72, 3)), columns=["a", "b", "c"])
+    frame = frame.assign(patient=patient, ill=np.where(patient % 2, "yes", "no"))
+    pd.concat([frame, frame]).to_csv(tmp_path / "patients.csv", index=False)
+    return tmp_path / "patients.csv"
+
+
+@pytest.mark.slow
+def test_groups_and_equal_rows_are_reported(run, patients):
+    out = patients.parent / "out"
+    options = ("--target", "ill", "--out", out, "--learners", "PCA", "--folds", "3", "--jobs", "1")
+    done = run("compare", patients, *options, "--groups", "patient", "--json")
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)["results"][0]
+    assert result["groups"] == 12
+    assert result["equal_rows"] == {"repeated": 144, "copies": 144, "conflicting": 0}
+    notes = [
+        "144 of 144 rows equal another row.",
+        "The 12 groups in column 'patient' are not split between training and test rows.",
+    ]
+    assert result["notes"] == notes
+    assert dimetric.load(out / "patients.dimetric").feature_names_in_.tolist() == ["a", "b", "c"]
+    report = (out / "patients.html").read_text(encoding="utf-8")
+    assert all(each.replace("'", "&#39;") in report for each in notes)
+    done = run("compare", patients, *options, "--drop", "patient")
+    assert "These are probably copies, so folds do not split them." in done.stderr
+    assert "144 rows, 3 features" in done.stdout
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (("--groups", "nobody"), "--groups: there is no column 'nobody'. Choose from a, b, c"),
+    (("--groups", "ill", "--target", "ill"), "--groups: column 'ill' is also the target."),
+    (("--groups", "patient", "--folds", "20"), "--groups has 12 distinct values, fewer than the"),
+])  # fmt: skip
+def test_wrong_groups(run, patients, options, message):
+    done = run("compare", patients, "--out", patients.parent / "out", *options)
+    assert done.exit_code == 1
+    assert message in done.stderr + str(done.exception)
+
+
+def test_groups_require_a_table(run, tmp_path):
+    done = run("compare", "--groups", "patient", "--out", tmp_path)
+    assert done.exit_code == 2
+    assert "--groups requires DATA" in done.stderr

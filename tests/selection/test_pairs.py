@@ -137,3 +137,19 @@ def test_fold_without_similar_or_dissimilar_pairs_raises():
     few = Triplets.from_labels(y[::10], 30, random_state=0)
     with pytest.raises(ValueError, match=r"Fold \d of 5 has no .* constraints.*share_samples=True"):
         cross_validate_pairs(LMNN(), X[::10], few, random_state=0)
+
+
+def test_pairs_of_one_group_are_not_split():
+    rng = np.random.default_rng(0)
+    X, y, groups = rng.standard_normal((60, 3)), np.arange(60) % 2, np.arange(60) // 5
+    pairs, used = Pairs.from_labels(y, 600, random_state=0), []
+
+    def score(learner, X, tested):
+        used.append(set(groups[tested.rows].ravel()))
+        return 0.0
+
+    options = {"cv": 3, "scoring": score, "groups": groups, "random_state": 0}
+    cross_validate_pairs(LDML(), X, pairs, **options)
+    tune_pairs(LDML(), X, pairs, {"reg": [0.1]}, **options)
+    assert len(used) == 12
+    assert not any(train & test for train, test in zip(used[::2], used[1::2], strict=True))

@@ -39,7 +39,7 @@ from dimetric.selection import (
     tune,
     tune_knn,
 )
-from dimetric.selection._cross_validation import splits
+from dimetric.selection._splits import splits
 
 X, y = samples(n=60)
 WINE = load_wine(return_X_y=True)

@@ -447,3 +447,32 @@ def test_reordered_renumbers_and_sorts():
     assert as_set(order[reordered.similar]) == as_set(pairs.similar)
     shuffled = pairs[np.random.default_rng(1).permutation(len(pairs))]
     assert shuffled.reordered(order) == reordered
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**16), st.integers(2, 4))
+def test_training_and_test_constraints_share_no_group(seed, n_splits):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(12, size=60)
+    names = np.array([f"patient {i}" for i in range(12)])[groups]
+    near = np.argsort(groups, kind="stable").reshape(-1, 2)  # mostly pairs within a group
+    pairs = Pairs(near, rng.permutation(60).reshape(-1, 2))
+    triplets = Triplets(rng.permutation(60).reshape(-1, 3))
+    for constraints in (pairs, triplets):
+        try:
+            folds = list(constraints.split(n_splits, groups=names, random_state=seed))
+        except ValueError as error:
+            folds, message = [], str(error)
+            assert re.match(r"Fold \d of \d has no (test|training) constraints", message)
+        for train, test in folds:
+            assert not set(groups[train.rows].ravel()) & set(groups[test.rows].ravel())
+
+
+def test_groups_of_pairs_are_checked():
+    pairs = Pairs([[0, 1], [2, 3]], [[0, 2]], n_samples=4)
+    with pytest.raises(ValueError, match=r"groups has shape \(3,\), but must have shape \(4,\)"):
+        next(pairs.split(2, groups=[0, 1, 2]))
+    with pytest.raises(ValueError, match="share_samples=True lets samples of one group occur"):
+        next(pairs.split(2, groups=[0, 0, 1, 1], share_samples=True))
+    with pytest.raises(ValueError, match=r"contains a row index outside X, which has 3 samples"):
+        next(Pairs([[0, 1], [2, 3]]).split(2, groups=[0, 1, 2]))

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from math import ceil
 from time import perf_counter
@@ -9,22 +10,25 @@ from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler
 
 from dimetric.advice._candidates import candidate_grid, candidate_learners
 from dimetric.advice._race import (
+    LEARNER_PREFIX,
     Callback,
     RaceOptions,
+    pipeline_grid,
     run_final,
     run_race,
     scores_on_common_folds,
 )
+from dimetric.advice._seeds import MAX_SEED
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._stratified import stratified_rows
 from dimetric.benchmark._cells import seeded
+from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.learners._base import with_objects
 from dimetric.report._records import BASELINE, Choice
+from dimetric.selection._splits import check_groups, splits
 from dimetric.selection._tune import tune
 from dimetric.stats._bayes import correlated_t_test
 
@@ -43,6 +47,8 @@ def choose(
     random_state: int = 0,
     n_jobs: int | None = None,
     callback: Callback | None = None,
+    groups: np.ndarray | None = None,
+    encoder: FoldEncoder | None = None,
     option: str = "n_neighbors",
 ) -> Choice:
     """Find the most accurate learner, and test whether it beats the Euclidean distance.
@@ -66,6 +72,11 @@ def choose(
         As in :func:`dimetric.compare`.
     random_state : int, default=0
         Seed for selecting samples, splitting folds and fitting learners.
+    groups : ndarray of shape (n_samples,), optional
+        Group of each sample. No group is split between race and final, or between the training and
+        test samples of a fold.
+    encoder : FoldEncoder, optional
+        Encodes the columns of X as features. It is fitted to the training samples of each fold.
     option : str, default="n_neighbors"
         Name of the option that sets `n_neighbors`, used in error messages.
 
@@ -79,10 +90,15 @@ def choose(
     """
     started = perf_counter()
     max_rows = int(SETTINGS.race_rows_per_root_second * seconds**0.5)
-    race, final = _split_rows(X, y, max_rows, cv, random_state)
-    models = _models(learners, len(race), X.shape[1])
+    n_features = X.shape[1] if encoder is None else encoder.n_features
+    race, final = _split_rows(X, y, max_rows, cv, random_state, groups)
+    models = _models(learners, len(race), n_features)
     _check_neighbor_count(n_neighbors, min(len(race), len(final)), cv, option)
-    options = RaceOptions(n_neighbors, cv, _n_processes(X[race], n_jobs), random_state, callback)
+    n_processes = _n_processes(len(race), n_features, n_jobs)
+    options = RaceOptions(n_neighbors, cv, n_processes, random_state, callback, None, encoder)
+    final_options = options
+    if groups is not None:
+        options, final_options = (replace(options, groups=groups[rows]) for rows in (race, final))
     cells, dropped = run_race(models, X[race], y[race], SETTINGS.race_fraction * seconds, options)
     scores, fit_seconds, dropped = scores_on_common_folds(cells, models, dropped)
     best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
@@ -94,9 +110,9 @@ def choose(
         y[final],
         fit_seconds[best],
         SETTINGS.final_fraction / (1 - SETTINGS.race_fraction) * seconds_left,
-        options,
+        final_options,
     )
-    params = _best_params(models[best], X[race], y[race], grid, n_neighbors, random_state)
+    params = _best_params(models[best], X[race], y[race], grid, options)
     posterior = correlated_t_test(
         final_scores[BASELINE], final_scores[best], rope, random_state, n_repeats=n_repeats
     )
@@ -144,15 +160,25 @@ def _check_neighbor_count(k: int, n_rows: int, cv: int, option: str) -> None:
 
 
 def _split_rows(
-    X: np.ndarray, y: np.ndarray, max_rows: int, cv: int, seed: int
+    X: np.ndarray,
+    y: np.ndarray,
+    max_rows: int,
+    cv: int,
+    seed: int,
+    groups: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of the race and of the final. They are disjoint if there are enough rows."""
+    """Return the rows of the race and of the final.
+
+    They are disjoint, and no group has rows in both, if there are enough rows and groups.
+    """
     n, rows = len(X), np.arange(len(X))
     if n < SETTINGS.min_rows_to_split:
         return rows, rows
     max_rows_in_memory = max(SETTINGS.min_race_rows, SETTINGS.max_race_values // X.shape[1])
     max_rows = min(max_rows, max_rows_in_memory, n // 2)
     rng = np.random.default_rng(seed)
+    if groups is not None:
+        return _split_groups(groups, y, max_rows, cv, rng)
     race = stratified_rows(rows, y, max_rows, cv, rng)
     unused = np.setdiff1d(rows, race)
     classes, counts = np.unique(y[unused], return_counts=True)
@@ -160,6 +186,36 @@ def _split_rows(
     if len(np.unique(y[unused])) < 2:
         return race, race
     return race, stratified_rows(unused, y, max_rows, cv, rng)
+
+
+def _split_groups(
+    groups: np.ndarray, y: np.ndarray, max_rows: int, cv: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows of the race and of the final that have no group in common, if possible."""
+    sample = stratified_rows(np.arange(len(y)), y, 2 * max_rows, 2 * cv, rng)
+    seed = int(rng.integers(MAX_SEED))
+    with suppress(ValueError):  # each class has a single group
+        race, final = splits(sample, y[sample], 2, random_state=seed, groups=groups[sample])[0]
+        halves = sample[race], sample[final]
+        if all(_can_be_split(groups[half], y[half], y, cv) for half in halves):
+            return halves
+    sample = stratified_rows(np.arange(len(y)), y, max_rows, cv, rng)
+    if len(np.unique(groups[sample])) < cv:  # the sample has left out small groups
+        sample = np.union1d(sample, np.unique(groups, return_index=True)[1])
+    return sample, sample
+
+
+def _can_be_split(groups: np.ndarray, y: np.ndarray, all_y: np.ndarray, cv: int) -> bool:
+    """Return whether rows have enough groups, and enough rows of each class, for the folds."""
+    classes, counts = np.unique(y, return_counts=True)
+    has_all_classes = len(classes) == len(np.unique(all_y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            check_groups(groups, y, cv)
+        except (ValueError, UserWarning):
+            return False
+    return has_all_classes and int(counts.min()) >= cv
 
 
 def _final(
@@ -175,9 +231,13 @@ def _final(
     smallest_class = np.min(np.unique(y, return_counts=True)[1])
     n_tuning_rows = _n_training_rows(_n_training_rows(len(y), options.cv), SETTINGS.tuning_folds)
     can_tune = (
-        smallest_class >= SETTINGS.min_tuning_members and options.n_neighbors <= n_tuning_rows
+        smallest_class >= SETTINGS.min_tuning_members
+        and options.n_neighbors <= n_tuning_rows
+        # With two folds, the training rows of a fold may be a single group.
+        and (options.groups is None or options.cv > 2)
     )
-    grid = candidate_grid(learner, X.shape[1]) if can_tune else {}
+    n_features = X.shape[1] if options.encoder is None else options.encoder.n_features
+    grid = candidate_grid(learner, n_features) if can_tune else {}
     grid, n_repeats = _limit_to_time(grid, fit_seconds, seconds, options)
     scores, n_repeats = run_final(
         {BASELINE: None, best: learner},
@@ -191,9 +251,9 @@ def _final(
     return grid, scores, n_repeats
 
 
-def _n_processes(X: np.ndarray, n_jobs: int | None) -> int | None:
+def _n_processes(n_rows: int, n_features: int, n_jobs: int | None) -> int | None:
     """Return the number of worker processes, or None if fits are too short to need any."""
-    if len(X) ** 2 * X.shape[1] <= SETTINGS.max_in_process_work:
+    if n_rows**2 * n_features <= SETTINGS.max_in_process_work:
         return None
     wanted = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
     return int(min(SETTINGS.max_processes, wanted))
@@ -222,14 +282,20 @@ def _n_combinations(grid: dict[str, list[Any]]) -> int:
 
 
 def _best_params(
-    learner: Any, X: np.ndarray, y: np.ndarray, grid: dict[str, list[Any]], k: int, seed: int
+    learner: Any, X: np.ndarray, y: np.ndarray, grid: dict[str, list[Any]], options: RaceOptions
 ) -> dict[str, Any]:
     """Return the values in the grid that give the best cross-validated accuracy."""
     if not grid:
         return {}
-    steps = Pipeline([("scale", MinMaxScaler()), ("learner", learner)])
-    params = {f"learner__{name}": values for name, values in grid.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        search = tune(steps, X, y, params, criterion=k, cv=SETTINGS.tuning_folds, random_state=seed)
-    return {name.removeprefix("learner__"): value for name, value in search.best_params_.items()}
+        search = tune(
+            options.pipeline(learner),
+            X,
+            y,
+            pipeline_grid(grid),
+            groups=np.arange(len(y)) if options.groups is None else options.groups,
+            cv=SETTINGS.tuning_folds,
+            random_state=options.random_state,
+        )
+    return {name.removeprefix(LEARNER_PREFIX): value for name, value in search.best_params_.items()}

@@ -25,6 +25,7 @@ def compare(
     y: Any = None,
     *,
     target: str | int | None = None,
+    groups: Any = None,
     learners: Mapping[str, Any] | Iterable[Any] | None = None,
     budget: float = 60.0,
     n_neighbors: int = 3,
@@ -39,8 +40,9 @@ def compare(
     """Find the best learned distance, and test whether it beats the Euclidean distance.
 
     All learners are cross-validated in the same folds. A score is the accuracy of a k-nearest
-    neighbour classifier under the learned distance. Features are scaled to [0, 1] on the training
-    samples of each fold. The best learner is then tested against the Euclidean distance in new
+    neighbour classifier under the learned distance. In each fold, columns are encoded, missing
+    values are imputed, and features are scaled to [0, 1], all with the values of the training
+    samples. The best learner is then tested against the Euclidean distance in new
     folds, and its parameters are tuned within each fold.
 
     With 1,000 samples or more, the test uses samples that were not used to choose the learner, so
@@ -57,6 +59,13 @@ def compare(
         Classes of the samples.
     target : str or int, optional
         The column of X that contains the classes. Use either `target` or `y`.
+    groups : array-like of shape (n_samples,) or str, optional
+        Group of each sample, such as a patient, or the name of a column of X that contains it. This
+        column is not a feature. Samples of one group are never in both the training and the test
+        part of a fold, nor used both to choose and to test a learner. Samples without a group are
+        removed, or raise an error if ``missing="raise"``. By default, copies of a sample form a
+        group: equal samples that are unlikely to be equal by chance. To let copies be split, pass
+        ``groups=np.arange(n_samples)``.
     learners : mapping of names to learners, or iterable of learners or names, optional
         Learners to compare, such as ``["NCA", LDA()]``. By default, all learners that are fast
         enough for data of this size.
@@ -105,7 +114,7 @@ def compare(
     array([0, 0, 0])
     """
     _check_options(budget, n_neighbors, cv, rope)
-    table = samples_from(X, y, target, drop=drop, missing=missing)
+    table = samples_from(X, y, target, drop=drop, missing=missing, groups=groups)
     samples = labelled_samples(table, cv=int(cv), missing=missing)
     return compare_samples(
         samples,
@@ -146,7 +155,7 @@ def compare_samples(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # choice.dropped reports the fits that failed
         choice = choose(
-            samples.X,
+            samples.coded.codes,
             samples.y,
             learners,
             seconds=SETTINGS.choice_fraction * budget,
@@ -156,6 +165,8 @@ def compare_samples(
             random_state=random_state,
             n_jobs=n_jobs,
             callback=callback,
+            groups=samples.groups,
+            encoder=samples.coded.encoder,
             option=option,
         )
     seconds = {"choice": perf_counter() - started}

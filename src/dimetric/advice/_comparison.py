@@ -78,6 +78,12 @@ class Comparison:
         return self.choice.posterior
 
     @property
+    def equal_rows(self) -> dict[str, int]:
+        """Number of rows that equal another row, of copies, and of rows of another class."""
+        names = ("repeated", "copies", "conflicting")
+        return dict(zip(names, self.samples.equal_rows[:3], strict=True))
+
+    @property
     def notes(self) -> list[str]:
         """Sentences that say which rows and columns were dropped, imputed or encoded."""
         return self.samples.notes
@@ -105,11 +111,13 @@ class Comparison:
             "insight",
             lambda: insight(
                 self.choice.learner,
-                samples.X,
+                samples.coded.codes,
                 samples.y,
                 samples.feature_names,
                 n_neighbors=self.n_neighbors,
                 random_state=self.random_state,
+                groups=samples.groups,
+                encoder=samples.coded.encoder,
             ),
         )
 
@@ -176,6 +184,8 @@ class Comparison:
             "rows": len(samples.y),
             "target": samples.target,
             "classes": samples.classes,
+            "equal_rows": self.equal_rows,
+            "groups": samples.n_given_groups,
             "notes": samples.notes,
             "race_rows": choice.n_race_rows,
             "table": table,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from dimetric._arguments import check_types
@@ -15,14 +16,17 @@ from dimetric.advice._seeds import seed_from
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._stratified import stratified_rows
 from dimetric.classify.knn import KNNClassifier
+from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.learners.pca import PCA
 from dimetric.report._records import ChangedNeighbors, Insight
+from dimetric.selection._splits import splits
 
 __all__ = ["Insight", "insight"]
 
 # Each class keeps at least two rows to learn from, and two to test on.
 MIN_MEMBERS = 4
 MIN_TRAINING_MEMBERS = 2
+INSIGHT_FOLDS = 5  # groups are split into this many folds, some of which are test samples
 
 
 @check_types
@@ -34,6 +38,8 @@ def insight(
     *,
     n_neighbors: int = 3,
     random_state: Any = None,
+    groups: np.ndarray | None = None,
+    encoder: FoldEncoder | None = None,
 ) -> Insight:
     """Learn a distance on training samples, and compare it with the Euclidean one on test samples.
 
@@ -49,6 +55,10 @@ def insight(
         Number of nearest neighbours used for classification.
     random_state : int, RandomState or None, default=None
         Seed for splitting the samples and shuffling the features.
+    groups : ndarray of shape (n_samples,), optional
+        Group of each sample. Training and test samples have no group in common.
+    encoder : FoldEncoder, optional
+        Encodes the columns of X as features. It is fitted to the training samples.
 
     Returns
     -------
@@ -67,9 +77,9 @@ def insight(
     'flavanoids'
     """
     X, y, seed = np.asarray(X), np.asarray(y), seed_from(random_state)
-    train, test = _train_test_rows(y, seed)
-    scaler = MinMaxScaler().fit(X[train])
-    X_train, X_test = scaler.transform(X[train]), scaler.transform(X[test])
+    train, test = _train_test_rows(y, seed, groups)
+    preparation = make_pipeline(encoder, MinMaxScaler())
+    X_train, X_test = preparation.fit_transform(X[train]), preparation.transform(X[test])
     k = min(n_neighbors, len(train))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -100,10 +110,18 @@ def insight(
     )
 
 
-def _train_test_rows(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _train_test_rows(
+    y: np.ndarray, seed: int, groups: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows to learn the distance from, and the rows to test it on."""
     rng = np.random.default_rng(seed)
     rows = stratified_rows(np.arange(len(y)), y, SETTINGS.max_insight_rows, MIN_MEMBERS, rng)
+    if groups is not None:
+        n_folds = min(INSIGHT_FOLDS, len(np.unique(groups[rows])))
+        folds = splits(rows, None, n_folds, random_state=seed, groups=groups[rows])
+        n_test = max(1, round(SETTINGS.insight_test_fraction * n_folds))
+        test = rows[np.sort(np.concatenate([test for _, test in folds[:n_test]]))]
+        return np.setdiff1d(rows, test), test
     n_train = round((1 - SETTINGS.insight_test_fraction) * len(rows))
     train = stratified_rows(rows, y, n_train, MIN_TRAINING_MEMBERS, rng)
     return train, np.setdiff1d(rows, train)

@@ -8,14 +8,19 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler
 
 from dimetric.advice._settings import SETTINGS
 from dimetric.benchmark._run import run
 from dimetric.benchmark._store import Cell, Store
+from dimetric.classify.knn import KNNClassifier
+from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.report._records import BASELINE
 
 Callback = Callable[[str, int, int], None]
 
+LEARNER_PREFIX = "model__learner__"  # of the parameters of the learner in a pipeline
 TIME_LIMIT_REACHED = "The time limit was reached."
 
 
@@ -33,6 +38,10 @@ class RaceOptions:
         Seed for splitting folds and fitting learners.
     callback : callable or None
         Called as ``callback(stage, n_done, n_all)`` after each fit.
+    groups : ndarray of shape (n_rows,) or None
+        Group of each row. Folds do not split groups.
+    encoder : FoldEncoder or None
+        Encodes the rows as features.
     """
 
     n_neighbors: int
@@ -40,8 +49,20 @@ class RaceOptions:
     n_jobs: int | None
     random_state: int
     callback: Callback | None = None
+    groups: np.ndarray | None = None
+    encoder: FoldEncoder | None = None
 
-    def for_run(self, stage: str) -> dict[str, Any]:
+    def pipeline(self, learner: Any) -> Pipeline:
+        """Return a classifier that encodes and scales rows, and uses the distance of a learner.
+
+        The whole pipeline is fitted to the training rows of each fold, so nothing depends on test
+        rows.
+        """
+        model = KNNClassifier(self.n_neighbors, learner=learner)
+        steps = [("scale", MinMaxScaler()), ("model", model)]
+        return Pipeline(steps if self.encoder is None else [("columns", self.encoder), *steps])
+
+    def for_run(self, stage: str, n_rows: int) -> dict[str, Any]:
         """Return the options as keyword arguments of :func:`dimetric.benchmark.run`."""
         callback = self.callback
 
@@ -49,9 +70,11 @@ class RaceOptions:
             if callback is not None:
                 callback(stage, n_done, n_all)
 
+        # Without groups, equal rows may be split: this was decided for the whole table.
         return {
-            "n_neighbors": self.n_neighbors,
             "cv": self.cv,
+            "groups": {"data": np.arange(n_rows) if self.groups is None else self.groups},
+            "scale": None,  # the pipelines scale the rows
             "n_jobs": self.n_jobs,
             "callback": report,
         }
@@ -97,6 +120,11 @@ class _RaceControl:
         return self.is_over
 
 
+def pipeline_grid(grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return a grid of parameters of a learner as a grid of parameters of its pipeline."""
+    return {LEARNER_PREFIX + name: values for name, values in grid.items()}
+
+
 def run_race(
     models: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: RaceOptions
 ) -> tuple[list[Cell], dict[str, str]]:
@@ -132,7 +160,11 @@ def run_race(
     n_first = max(2, (len(names) + 1) // 2)
     with closing(Store()) as store:
         for group in (names[:n_first], names):
-            racing = {name: models[name] for name in group if name not in control.dropped}
+            racing = {
+                name: options.pipeline(models[name])
+                for name in group
+                if name not in control.dropped
+            }
             if racing and not control.is_over:
                 run(
                     racing,
@@ -142,7 +174,7 @@ def run_race(
                     random_state=options.random_state,
                     stop=control.stop,
                     drop=control.drop,
-                    **options.for_run("race"),
+                    **options.for_run("race", len(y)),
                 )
     return control.cells, control.dropped
 
@@ -236,6 +268,7 @@ def run_final(
         Number of repeats that were completed in time.
     """
     deadline = perf_counter() + seconds
+    grids = {name: pipeline_grid(grid) for name, grid in (param_grids or {}).items()}
     cells_per_repeat = options.cv * len(pair)
 
     def stop(cells: list[Cell]) -> bool:
@@ -244,14 +277,14 @@ def run_final(
         return failed or (first_is_complete and perf_counter() > deadline)
 
     cells = run(
-        pair,
+        {name: options.pipeline(learner) for name, learner in pair.items()},
         {"data": (X, y)},
         n_repeats=n_repeats,
-        param_grids=param_grids,
+        param_grids=grids,
         tuning_cv=SETTINGS.tuning_folds,
         random_state=options.random_state,
         stop=stop,
-        **options.for_run("final"),
+        **options.for_run("final", len(y)),
     ).cells
     for cell in cells:
         if cell.status != "ok":

@@ -1,5 +1,6 @@
-"""Prepare the samples of a comparison: drop rare classes and encode text columns."""
+"""Prepare the samples of a comparison: drop rare classes, encode columns, find equal rows."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,10 @@ import numpy as np
 
 from dimetric.advice._table import TableSamples, class_counts
 from dimetric.data._encoder import TableEncoder
+from dimetric.data._fold_encoder import CodedTable, coded_table
+from dimetric.selection._equal_rows import EqualRows, equal_rows
+from dimetric.selection._splits import check_groups
+from dimetric.supervision._groups import checked_groups
 
 __all__ = ["LabelledSamples", "labelled_samples"]
 
@@ -23,7 +28,9 @@ class LabelledSamples:
     table : TableSamples
         The rows before encoding.
     X : ndarray of shape (n_rows, n_features)
-        The encoded rows.
+        The rows, encoded with the categories and imputed values of the whole table.
+    coded : CodedTable
+        The rows with an encoder that is fitted to the training rows of each fold.
     y : ndarray of shape (n_rows,)
         Classes of the rows.
     feature_names : list of str
@@ -38,10 +45,15 @@ class LabelledSamples:
         Number of folds: the requested number, or the size of the smallest class if that is smaller.
     missing : str
         How missing values were treated.
+    equal_rows : EqualRows
+        Number of equal rows, and of copies among them.
+    groups : ndarray of shape (n_rows,) or None
+        Group of each row, as given, or of copies. Folds do not split groups.
     """
 
     table: TableSamples
     X: np.ndarray
+    coded: CodedTable
     y: np.ndarray
     feature_names: list[str]
     target: str
@@ -49,10 +61,24 @@ class LabelledSamples:
     notes: list[str]
     n_folds: int
     missing: str
+    equal_rows: EqualRows
+    groups: np.ndarray | None
+
+    @property
+    def n_given_groups(self) -> int | None:
+        """Number of groups that were given, or None."""
+        if self.table.groups is None or self.groups is None:
+            return None
+        return len(np.unique(self.groups))
 
 
 def labelled_samples(
-    table: TableSamples, *, cv: int, missing: str, option: str = "target"
+    table: TableSamples,
+    *,
+    cv: int,
+    missing: str,
+    option: str = "target",
+    groups_option: str = "groups",
 ) -> LabelledSamples:
     """Drop rare classes, encode columns, and return the samples to compare learners on.
 
@@ -66,6 +92,8 @@ def labelled_samples(
         How rows with missing values were treated.
     option : str, default="target"
         Name of the option that sets the target column, used in error messages.
+    groups_option : str, default="groups"
+        Name of the option that sets the groups, used in error messages.
     """
     assert table.y is not None
     target = str(table.target)
@@ -75,17 +103,55 @@ def labelled_samples(
     classes = class_counts(table.y, target, option)
     encoder = table_encoder(missing)
     X = encoder.fit_transform(table.columns)
+    coded = coded_table(encoder, table.columns)
+    n_folds = min(cv, min(classes.values()))
+    equal = equal_rows(coded.codes, table.y, n_folds)
+    groups, group_notes = equal.groups, [_equal_rows_note(equal, len(X), table.groups is not None)]
+    if table.groups is not None:
+        groups = checked_groups(table.groups, len(X), groups_option)
+        group_notes += _notes_on_groups(table, groups, n_folds, groups_option)
     return LabelledSamples(
         table=table,
         X=X,
+        coded=coded,
         y=table.y,
         feature_names=[str(each) for each in encoder.get_feature_names_out()],
         target=target,
         classes=classes,
-        notes=[*table.notes, *encoder.notes_],
-        n_folds=min(cv, min(classes.values())),
+        notes=[*table.notes, *encoder.notes_, *filter(None, group_notes)],
+        n_folds=n_folds,
         missing=missing,
+        equal_rows=equal,
+        groups=groups,
     )
+
+
+def _notes_on_groups(
+    table: TableSamples, groups: np.ndarray, n_folds: int, option: str
+) -> list[str]:
+    """Return notes on the given groups. Raise if the rows cannot be split by them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check_groups(groups, table.y, n_folds, option)
+    column = f" in column {table.group_name!r}" if table.group_name else ""
+    n_groups = len(np.unique(groups))
+    note = f"The {n_groups} groups{column} are not split between training and test rows."
+    return [note, *(str(each.message) for each in caught)]
+
+
+def _equal_rows_note(equal: EqualRows, n_rows: int, has_groups: bool) -> str:
+    """Return a sentence about equal rows, or "" if there are none."""
+    if not equal.n_repeated:
+        return ""
+    note = f"{equal.n_repeated} of {n_rows} rows equal another row"
+    if equal.n_conflicting:
+        note += f" ({equal.n_conflicting} of them a row of another class)"
+    if has_groups:
+        return f"{note}."
+    if not equal.n_copies:
+        return f"{note}. Such rows are likely to recur in new data, so folds may split them."
+    copies = "These are" if equal.n_copies == equal.n_repeated else f"{equal.n_copies} of them are"
+    return f"{note}. {copies} probably copies, so folds do not split them."
 
 
 def table_encoder(missing: str) -> TableEncoder:
@@ -109,12 +175,7 @@ def _without_rare_classes(table: TableSamples, min_members: int) -> TableSamples
             "Add rows, or merge classes."
         )
     is_kept = ~np.isin(y, rare)
-    return table._replace(
-        columns=table.take(is_kept),
-        y=y[is_kept],
-        rows=table.rows[is_kept],
-        notes=[*table.notes, _rare_note(rare, int(np.sum(~is_kept)), min_members)],
-    )
+    return table.select(is_kept, _rare_note(rare, int(np.sum(~is_kept)), min_members))
 
 
 def _rare_note(rare: np.ndarray, n_rows: int, min_members: int) -> str:

@@ -11,9 +11,11 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
 from dimetric._arrays.namespaces import to_host
+from dimetric._warnings import warn
 from dimetric.data._missing import is_missing
 from dimetric.data._samples import samples_of
 from dimetric.data._tables import open_table
+from dimetric.supervision._groups import group_values
 
 __all__ = ["TableSamples", "class_counts", "read_samples", "samples_from"]
 
@@ -39,6 +41,10 @@ class TableSamples(NamedTuple):
         Name of the table, and its origin: a path, "a data frame" or "arrays".
     notes : list of str
         Sentences that say which rows and columns were dropped or imputed.
+    groups : ndarray of shape (n_rows,) or None
+        Group of each row. Rows of one group are not split between training and test rows.
+    group_name : str
+        Name of the column of groups, or "".
     """
 
     columns: Any
@@ -48,12 +54,24 @@ class TableSamples(NamedTuple):
     name: str
     source: str
     notes: list[str]
+    groups: np.ndarray | None = None
+    group_name: str = ""
 
     def take(self, rows: np.ndarray) -> Any:
         """Return the features of the given rows."""
         if isinstance(self.columns, Mapping):
             return {name: values[rows] for name, values in self.columns.items()}
         return self.columns[rows]
+
+    def select(self, rows: np.ndarray, note: str) -> "TableSamples":
+        """Return a table of the given rows, with an additional note."""
+        return self._replace(
+            columns=self.take(rows),
+            y=None if self.y is None else self.y[rows],
+            rows=self.rows[rows],
+            notes=[*self.notes, note],
+            groups=None if self.groups is None else self.groups[rows],
+        )
 
 
 def read_samples(
@@ -62,6 +80,7 @@ def read_samples(
     *,
     drop: Iterable[str] = (),
     missing: str = "drop",
+    groups: str | None = None,
     header: bool | None = None,
     needs_target: bool = True,
     option_names: Mapping[str, str] | None = None,
@@ -74,22 +93,32 @@ def read_samples(
         The table.
     target, drop, missing, header
         As in :func:`dimetric.data.read_table`.
+    groups : str, optional
+        Name of the column that contains the group of each row. It is not a feature.
     needs_target : bool, default=True
         Whether to guess the target column if `target` is None.
     option_names : mapping of str to str, optional
-        What error messages call `target` and `drop`, for example ``{"target": "--color"}``.
+        What error messages call `target`, `drop` and `extra` (the column of groups), for example
+        ``{"target": "--color"}``.
     """
+    option_names = {"extra": "groups"} | dict(option_names or {})
+    if groups is not None and groups == target:
+        raise ValueError(
+            f"{option_names['extra']}: column {groups!r} is also the target. Choose another column."
+        )
+    extra = [] if groups is None else [groups]
     table = open_table(
         source,
         target,
-        drop=drop,
+        drop=_without(drop, groups),
+        extra=extra,
         header=header,
         needs_target=needs_target,
         option_names=option_names,
     )
-    samples = samples_of(table.columns, table.target, missing=missing, name=table.name)
+    samples = samples_of(table.columns, table.target, missing=missing, extra=extra, name=table.name)
     is_file = isinstance(source, str | Path)
-    return TableSamples(
+    found = TableSamples(
         samples.columns,
         samples.y,
         samples.rows,
@@ -98,10 +127,17 @@ def read_samples(
         str(source) if is_file else "a data frame",
         [*table.notes, *samples.notes],
     )
+    return found if groups is None else _with_groups(found, table.columns[groups], groups, missing)
 
 
 def samples_from(
-    X: Any, y: Any, target: str | int | None, *, drop: Iterable[str], missing: str
+    X: Any,
+    y: Any,
+    target: str | int | None,
+    *,
+    drop: Iterable[str],
+    missing: str,
+    groups: Any = None,
 ) -> TableSamples:
     """Return the rows to learn from, given the arguments of :func:`dimetric.compare`.
 
@@ -115,6 +151,8 @@ def samples_from(
         The column of X that contains the target.
     drop, missing
         As in :func:`dimetric.data.read_table`.
+    groups : array-like of shape (n_samples,), str or None
+        Group of each row, or the name of a column of X.
     """
     is_table = isinstance(X, str | Path | Mapping) or hasattr(X, "columns")
     if y is not None and target is not None:
@@ -132,12 +170,51 @@ def samples_from(
             "Neither y nor target is given. Pass the classes as y, or pass the name of a column "
             f"of X as target.{columns}"
         )
+    column = groups if isinstance(groups, str) else None
+    if column is not None and not is_table:
+        raise ValueError(
+            f"groups={groups!r} requires X to be a data frame or a path, but X is "
+            f"{type(X).__name__}. Pass the group of each sample."
+        )
+    if groups is not None and column is None and isinstance(X, str | Path):
+        raise ValueError("groups must be the name of a column, because X is a path.")
     if y is None:
-        return read_samples(X, target, drop=drop, missing=missing)
-    values, name = _target_values(y), str(getattr(y, "name", None) or "y")
-    if is_table:
-        return _samples_with_target(X, values, name, drop, missing)
-    return _samples_of_arrays(X, values, name, missing)
+        table = read_samples(X, target, drop=drop, missing=missing, groups=column)
+    else:
+        values, name = _target_values(y), str(getattr(y, "name", None) or "y")
+        if is_table:
+            table = _samples_with_target(X, values, name, drop, missing, column)
+        else:
+            table = _samples_of_arrays(X, values, name, missing)
+    if groups is None or column is not None:
+        return table
+    return _with_groups(table, group_values(groups, len(X)), "", missing)
+
+
+def _without(names: Iterable[str], name: str | None) -> list[str]:
+    """Return all names but one."""
+    return [each for each in ([names] if isinstance(names, str) else names) if each != name]
+
+
+def _with_groups(table: TableSamples, groups: np.ndarray, name: str, missing: str) -> TableSamples:
+    """Return a table with the group of each row.
+
+    `groups` has a value for each row of the original table. Rows without a group are dropped with
+    a warning, unless `missing` is "raise".
+    """
+    table = table._replace(groups=groups[table.rows], group_name=name)
+    lacks_group = is_missing(groups[table.rows])
+    if not lacks_group.any():
+        return table
+    n_missing, n_rows = int(lacks_group.sum()), len(lacks_group)
+    if missing == "raise":
+        raise ValueError(
+            f"groups has missing values in {n_missing} of {n_rows} rows. Set missing='drop' to "
+            "drop these rows."
+        )
+    note = f"Dropped {n_missing} of {n_rows} rows because their group is missing."
+    warn(note)
+    return table.select(~lacks_group, note)
 
 
 def _target_values(y: Any) -> np.ndarray:
@@ -156,18 +233,27 @@ def _target_values(y: Any) -> np.ndarray:
 
 
 def _samples_with_target(
-    X: Any, y: np.ndarray, name: str, drop: Iterable[str], missing: str
+    X: Any, y: np.ndarray, name: str, drop: Iterable[str], missing: str, groups: str | None
 ) -> TableSamples:
     """Return the rows of a table, with a target that is not one of its columns."""
-    table = open_table(X, None, drop=drop, needs_target=False)
+    extra = [] if groups is None else [groups]
+    table = open_table(
+        X,
+        None,
+        drop=_without(drop, groups),
+        extra=extra,
+        needs_target=False,
+        option_names={"extra": "groups"},
+    )
     check_consistent_length(next(iter(table.columns.values())), y)
     while name in table.columns:
         name += "_"
-    samples = samples_of(table.columns | {name: y}, name, missing=missing)
+    samples = samples_of(table.columns | {name: y}, name, missing=missing, extra=extra)
     notes = [*table.notes, *samples.notes]
-    return TableSamples(
+    found = TableSamples(
         samples.columns, samples.y, samples.rows, name, "table", "a data frame", notes
     )
+    return found if groups is None else _with_groups(found, table.columns[groups], groups, missing)
 
 
 def _samples_of_arrays(X: Any, y: np.ndarray, name: str, missing: str) -> TableSamples:

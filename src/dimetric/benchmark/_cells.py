@@ -4,7 +4,7 @@ import ctypes
 import json
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from threadpoolctl import threadpool_limits
 
@@ -34,11 +35,12 @@ class SplitDataSet:
     splits: list[tuple[np.ndarray, np.ndarray]]
     n_folds: int
     scale: str | None
+    groups: np.ndarray  # tuning does not split them either
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the samples, classes and scaling. It does not depend on the name."""
-        return str(joblib.hash([self.X, self.y, self.scale]))
+        """Hash of the samples, classes, groups and scaling. It does not depend on the name."""
+        return str(joblib.hash([self.X, self.y, self.scale, self.groups]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +119,15 @@ def _scores(
         raise ValueError(
             f"Data set {data.name!r} has one class, {classes[0]!r}. At least two are required."
         )
-    X, X_test = _scaled(data, train, test)
+    X, X_test, scaler = _scaled(data, fit, train, test)
     y, y_test = data.y[train], data.y[test]
+    tuned: dict[str, Any] = {}
     with _peak_memory() as memory:
         started = perf_counter()
-        model, tuned = _fitted(fit, X, y)
+        if fit.grid is None:
+            model = _fitted(fit, X, y)
+        else:
+            model, tuned = _tuned(fit, scaler, X, y, data.groups[train])
         seconds = perf_counter() - started
     metadata = _json_metadata(_learner_metadata(model) | tuned)
     if fit.is_classifier:
@@ -135,28 +141,52 @@ def _scores(
     return list(by_k), seconds, memory[0], metadata
 
 
-def _fitted(fit: Fit, X: np.ndarray, y: np.ndarray) -> tuple[Any, dict[str, Any]]:
-    """Return a fitted classifier, and its ``best_params`` if it was tuned."""
-    model = seeded(fit.model, fit.seed)
-    if fit.grid is not None:
-        criterion = "score" if fit.is_classifier else fit.tuning_k
-        options: dict[str, Any] = {"cv": fit.tuning_cv, "random_state": fit.seed}
-        search = tune(model, X, y, fit.grid, criterion=criterion, **options)
-        return search.best_estimator_, {"best_params": search.best_params_}
-    if not fit.is_classifier:
-        model = KNNClassifier(max(k for k in fit.ks if k is not None), learner=model)
-    return model.fit(X, y), {}
-
-
 def _scaled(
-    data: SplitDataSet, train: np.ndarray, test: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the training and test samples, scaled as `data.scale` says."""
+    data: SplitDataSet, fit: Fit, train: np.ndarray, test: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, MinMaxScaler | None]:
+    """Return the training and test samples, scaled as `data.scale` says.
+
+    For tuning within folds, the samples are not scaled. Instead, a scaler is returned, which is
+    fitted to the training samples of each inner fold.
+    """
     X, X_test = data.X[train], data.X[test]
     if data.scale is None:
-        return X, X_test
+        return X, X_test, None
+    if data.scale == "fold" and fit.grid is not None:
+        return X, X_test, MinMaxScaler()
     scaler = MinMaxScaler().fit(data.X if data.scale == "set" else X)
-    return scaler.transform(X), scaler.transform(X_test)
+    return scaler.transform(X), scaler.transform(X_test), None
+
+
+def _fitted(fit: Fit, X: np.ndarray, y: np.ndarray) -> Any:
+    """Return a fitted classifier."""
+    model = seeded(fit.model, fit.seed)
+    if not fit.is_classifier:
+        model = KNNClassifier(max(k for k in fit.ks if k is not None), learner=model)
+    return model.fit(X, y)
+
+
+def _tuned(
+    fit: Fit, scaler: Any, X: np.ndarray, y: np.ndarray, groups: np.ndarray
+) -> tuple[Any, dict[str, Any]]:
+    """Return a fitted classifier with tuned parameters, and a dict of its ``best_params``."""
+    model, grid, prefix = seeded(fit.model, fit.seed), fit.grid, ""
+    if scaler is not None:
+        model, prefix = Pipeline([("scale", scaler), ("model", model)]), "model__"
+        grids = [grid] if isinstance(grid, Mapping) else grid
+        grid = [{prefix + name: values for name, values in each.items()} for each in grids]
+    search = tune(
+        model,
+        X,
+        y,
+        grid,
+        criterion="score" if fit.is_classifier else fit.tuning_k,
+        groups=groups,
+        cv=min(fit.tuning_cv, len(np.unique(groups))),
+        random_state=fit.seed,
+    )
+    params = {name.removeprefix(prefix): each for name, each in search.best_params_.items()}
+    return search.best_estimator_, {"best_params": params}
 
 
 def seeded(model: Any, seed: int) -> Any:

@@ -15,8 +15,9 @@ from dimetric._names import look_up
 from dimetric._warnings import warn
 from dimetric.benchmark._cells import SplitDataSet
 from dimetric.data import DataSet, load_data_set
-from dimetric.selection._cross_validation import splits
 from dimetric.selection._knn_scores import named_learners
+from dimetric.selection._splits import splits_and_groups
+from dimetric.supervision._groups import checked_groups
 
 
 def estimator_classes(method: str) -> dict[str, Any]:
@@ -114,7 +115,11 @@ def data_sets_of(data_sets: Any, folder: str | Path | None) -> dict[str, DataSet
 
 
 def split_data_sets(
-    sets: dict[str, DataSet], fold_column: str | None, scale: str | None, **split_by: Any
+    sets: dict[str, DataSet],
+    fold_column: str | None,
+    scale: str | None,
+    groups: Mapping[str, Any] | str | None,
+    **split_by: Any,
 ) -> list[SplitDataSet]:
     """Return data sets with their splits into training and test samples.
 
@@ -126,6 +131,8 @@ def split_data_sets(
         Name of a column in ``extra`` that contains the test fold of each sample.
     scale : {"fold", "set"} or None
         How features are scaled.
+    groups : mapping of str to array-like, str or None
+        Groups of the samples by the name of the data set, or the name of a column in ``extra``.
     **split_by : cv, n_repeats, random_state
         How to split data sets without this column.
     """
@@ -134,28 +141,66 @@ def split_data_sets(
         raise ValueError(
             f"fold_column={fold_column!r} is not in the extra columns of any data set: {extra}."
         )
+    by_name = _groups_of(sets, groups)
     return [
-        _split_data_set(name, each, fold_column, scale, split_by) for name, each in sets.items()
+        _split_data_set(name, each, fold_column, scale, by_name.get(name), split_by)
+        for name, each in sets.items()
     ]
 
 
+def _groups_of(sets: dict[str, DataSet], groups: Mapping[str, Any] | str | None) -> dict[str, Any]:
+    """Return the groups of those data sets that have any, by name."""
+    if isinstance(groups, str):
+        found = {name: each.extra[groups] for name, each in sets.items() if groups in each.extra}
+        if not found:
+            extra = list(dict.fromkeys(name for each in sets.values() for name in each.extra))
+            raise ValueError(
+                f"groups={groups!r} is not in the extra columns of any data set: {extra}."
+            )
+        return found
+    if groups is not None and not isinstance(groups, Mapping):
+        raise TypeError(
+            f"groups is {type(groups).__name__}, but must be the name of an extra column, or a "
+            "mapping of the names of data sets to their groups."
+        )
+    unknown = set(groups or {}) - set(sets)
+    if unknown:
+        raise ValueError(
+            f"groups has keys {sorted(unknown)}, which are not names of data sets. The data sets "
+            f"are {list(sets)}."
+        )
+    return {name: each for name, each in (groups or {}).items() if each is not None}
+
+
 def _split_data_set(
-    name: str, data: DataSet, fold_column: str | None, scale: str | None, split_by: dict[str, Any]
+    name: str,
+    data: DataSet,
+    fold_column: str | None,
+    scale: str | None,
+    groups: Any,
+    split_by: dict[str, Any],
 ) -> SplitDataSet:
     if data.y is None or type_of_target(data.y) not in ("binary", "multiclass"):
         raise ValueError(f"Data set {name!r} has no classes. A benchmark requires them.")
     y = data.y.astype(str) if data.y.dtype == object else data.y
+    if groups is not None:
+        groups = checked_groups(groups, len(y), f"groups[{name!r}]")
     if fold_column is not None and fold_column in data.extra:
         column = np.asarray(data.extra[fold_column])
         numbers = np.unique(column)
         parts = [(np.flatnonzero(column != i), np.flatnonzero(column == i)) for i in numbers]
-        return SplitDataSet(name, data.X, y, parts, len(parts), scale)
+        groups = np.arange(len(y)) if groups is None else groups
+        return SplitDataSet(name, data.X, y, parts, len(parts), scale, groups)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        parts = splits(data.X, y, **split_by)
+        try:
+            parts, groups = splits_and_groups(data.X, y, groups=groups, **split_by)
+        except ValueError as error:
+            raise ValueError(f"Data set {name!r}: {error}") from error
     for each in caught:
         warn(f"Data set {name!r}: {each.message}", each.category)
-    return SplitDataSet(name, data.X, y, parts, len(parts) // split_by["n_repeats"], scale)
+    n_folds = len(parts) // split_by["n_repeats"]
+    return SplitDataSet(name, data.X, y, parts, n_folds, scale, groups)
 
 
 def check_options(scale: Any, time_budget: Any, random_state: Any, n_jobs: Any) -> None:

@@ -29,6 +29,7 @@ def run(
     cv: Any = 10,
     n_repeats: int = 1,
     fold_column: str | None = None,
+    groups: Mapping[str, Any] | str | None = None,
     scale: str | None = "fold",
     param_grids: Mapping[str, Any] | None = None,
     tuning_cv: int = 5,
@@ -69,8 +70,15 @@ def run(
     fold_column : str or None, default=None
         Name of a column in ``extra`` that contains the test fold of each sample. Data sets without
         this column are split by `cv`.
+    groups : mapping of names of data sets to array-like, or str, optional
+        Group of each sample, or the name of a column in ``extra`` that contains it. Samples of one
+        group are never in both the training and the test part of a fold, neither in the folds of
+        `cv` nor in those of the tuning. A splitter given as `cv` receives the groups. If a data
+        set has no groups and `cv` is an int, copies of a sample form a group, as in
+        :func:`~dimetric.selection.cross_validate`.
     scale : {"fold", "set"} or None, default="fold"
-        How to scale features to [0, 1]. "fold" uses the training samples of each fold. "set" uses
+        How to scale features to [0, 1]. "fold" uses the training samples of each fold, and those of
+        each inner fold for tuning. "set" uses
         all samples, including test samples, as in many published results. None does not scale.
     param_grids : mapping of learners' names to grids, optional
         Grids of parameters to tune within each fold by :func:`~dimetric.selection.tune`. Metric
@@ -129,7 +137,7 @@ def run(
     fits = _fits(models_of(learners), checked_neighbors(n_neighbors), param_grids, tuning_cv)
     sets = data_sets_of(data_sets, folder)
     split_by = {"cv": cv, "n_repeats": n_repeats, "random_state": random_state}
-    jobs = _jobs(fits, split_data_sets(sets, fold_column, scale, **split_by), random_state)
+    jobs = _jobs(fits, split_data_sets(sets, fold_column, scale, groups, **split_by), random_state)
     opened = store if isinstance(store, Store) else Store(store)
     try:
         n_workers = None if n_jobs is None else joblib.effective_n_jobs(n_jobs)

@@ -19,6 +19,7 @@ def read(
     *,
     needs_target: bool,
     option: str = "--target",
+    groups: str | None = None,
 ) -> "TableSamples":
     """Read the rows of a file that a model is fitted to.
 
@@ -30,6 +31,8 @@ def read(
         Whether to guess the target column if `target` is None.
     option : str, default="--target"
         Name of the option that sets the target column, used in messages.
+    groups : str, optional
+        Name of the column that contains the group of each row.
     """
     from dimetric.advice._table import read_samples
 
@@ -41,9 +44,10 @@ def read(
             target,
             drop=split_names(drop) or [],
             missing=missing,
+            groups=groups,
             header=header,
             needs_target=needs_target,
-            option_names={"target": option, "drop": "--drop"},
+            option_names={"target": option, "drop": "--drop", "extra": "--groups"},
         )
     if target is not None or table.target is None:
         return table

@@ -52,6 +52,13 @@ def compare(
         ),
     ] = None,
     drop: Drop = "",
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with the group of each row, such as a patient. It is not a feature. "
+            "Rows of one group are never in both the training and the test part of a fold."
+        ),
+    ] = None,
     missing: Missing = "drop",
     header: Header = None,
     jobs: Jobs = -1,
@@ -75,9 +82,11 @@ def compare(
     names = split_names(learners)
     models = None if names is None else {each: learner_from(each, [], seed) for each in names}
     if data is None:
+        if groups is not None:
+            raise typer.BadParameter("--groups requires DATA.")
         tables = [_bundled(name) for name in BUNDLED]
     else:
-        tables = [read(data, target, drop, missing, header, needs_target=True)]
+        tables = [read(data, target, drop, missing, header, needs_target=True, groups=groups)]
     out.mkdir(parents=True, exist_ok=True)
     console = None if json else Console(highlight=False)
     options = {"n_neighbors": k, "random_state": seed, "n_jobs": jobs}
@@ -119,7 +128,9 @@ def _compare_table(
     from dimetric.advice._samples import labelled_samples
 
     started = perf_counter()
-    samples = labelled_samples(table, cv=folds, missing=missing, option="--target")
+    samples = labelled_samples(
+        table, cv=folds, missing=missing, option="--target", groups_option="--groups"
+    )
     if console is not None:
         _print_data_summary(console, samples)
     files = {"report": out / f"{table.name}.html", "model": out / f"{table.name}.dimetric"}

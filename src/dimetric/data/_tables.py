@@ -129,10 +129,11 @@ def open_table(
     needs_target : bool, default=True
         Whether to choose a likely target column if `target` is None.
     option_names : mapping of str to str, optional
-        What error messages call `target` and `drop`, for example ``{"target": "--color"}`` on the
-        command line. By default, "target" and "drop".
+        What error messages call `target`, `drop` and `extra`, for example
+        ``{"target": "--color"}`` on the command line. By default, these names.
     """
-    option_names = {"target": "target", "drop": "drop"} | dict(option_names or {})
+    defaults = {each: each for each in ("target", "drop", "extra")}
+    option_names = defaults | dict(option_names or {})
     drop, extra = (each if isinstance(each, str) else list(each) for each in (drop, extra))
     file = TableFile.open(source, header) if isinstance(source, str | Path) else source
     is_file = isinstance(file, TableFile)
@@ -189,7 +190,7 @@ def _roles(
 ) -> _Roles:
     """Check the names of the dropped and extra columns, and choose the target."""
     drop = _existing_names(drop, names, option_names["drop"])
-    extra = _existing_names(extra, names, "extra")
+    extra = _existing_names(extra, names, option_names["extra"])
     candidates = [each for each in names if each not in (*extra, *drop)]
     if not candidates:
         raise ValueError(f"{name or 'The table'} has no feature columns.")

@@ -1,25 +1,19 @@
 """Cross-validation of estimators, and of the metadata of learners."""
 
-import warnings
-from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import model_selection
 from sklearn.base import is_regressor
-from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold, check_cv
-from sklearn.utils.multiclass import type_of_target
 
 from dimetric._arguments import check_types
-from dimetric._arrays.namespaces import is_foreign, to_host
-from dimetric._arrays.random_state import random_generator
 from dimetric._processes import safe_path_for_children
-from dimetric._warnings import warn
 from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.learners._inner_learner import last_step
+from dimetric.selection._splits import splits
 
-__all__ = ["CrossValidation", "cross_validate", "metadata_cross_validate", "splits"]
+__all__ = ["CrossValidation", "cross_validate", "metadata_cross_validate"]
 
 # Its processes do not import modules from the current folder.
 safe_cross_validate = safe_path_for_children()(model_selection.cross_validate)
@@ -48,6 +42,7 @@ def cross_validate(
     X: Any,
     y: Any,
     *,
+    groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
     random_state: Any = None,
@@ -61,6 +56,11 @@ def cross_validate(
         Copies are fitted.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes or targets.
+    groups : array-like of shape (n_samples,), optional
+        Group of each sample. Samples of one group are never in both the training and the test part
+        of a fold. A splitter given as `cv` receives the groups. By default, only copies of a sample
+        form a group: equal samples that are unlikely to be equal by chance. A warning reports them.
+        ``groups=np.arange(n_samples)`` lets copies be split.
     cv : int, splitter or iterable of (train, test), default=5
         Number of shuffled folds, a splitter of scikit-learn, or the splits themselves. If the
         number of folds exceeds the size of the smallest class, it is reduced to this size and a
@@ -82,7 +82,9 @@ def cross_validate(
     """
     remedy = "Pass a classifier or regressor, such as KNNClassifier(learner=...)."
     require_method(estimator, "score", "estimator", remedy)
-    folds = splits(X, y, cv, n_repeats, random_state, stratify=not is_regressor(estimator))
+    folds = splits(
+        X, y, cv, n_repeats, random_state, groups=groups, stratify=not is_regressor(estimator)
+    )
     results = safe_cross_validate(
         estimator,
         X,
@@ -106,6 +108,7 @@ def metadata_cross_validate(
     X: Any,
     y: Any = None,
     *,
+    groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
     random_state: Any = None,
@@ -121,7 +124,7 @@ def metadata_cross_validate(
         Samples.
     y : array-like of shape (n_samples,), optional
         Labels, if the learner needs them.
-    cv, n_repeats, random_state, n_jobs
+    groups, cv, n_repeats, random_state, n_jobs
         As in :func:`cross_validate`.
 
     Returns
@@ -138,7 +141,7 @@ def metadata_cross_validate(
     ((5,), 1.0)
     """
     require_method(last_step(learner), "metadata", "learner", "Pass a learner of dimetric.")
-    folds = splits(X, y, cv, n_repeats, random_state)
+    folds = splits(X, y, cv, n_repeats, random_state, groups=groups)
     results = safe_cross_validate(
         learner,
         X,
@@ -151,94 +154,6 @@ def metadata_cross_validate(
     )
     metadata = [last_step(each).metadata() for each in results["estimator"]]
     return {key: _as_array([each.get(key) for each in metadata]) for key in metadata[0]}
-
-
-def splits(
-    X: Any,
-    y: Any,
-    cv: Any = 5,
-    n_repeats: int = 1,
-    random_state: Any = None,
-    *,
-    stratify: bool = True,
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the training and test rows of repeated folds, stratified if y holds class labels.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        Samples.
-    y : array-like of shape (n_samples,), or None
-        Class labels, by which folds are stratified, or other targets.
-    cv : int, splitter or iterable of (train, test), default=5
-        Number of shuffled folds, a splitter of scikit-learn, or the splits themselves. If the
-        number of folds exceeds the size of the smallest class (without stratification, the number
-        of samples), it is reduced to this size and a warning is issued.
-    n_repeats : int, default=1
-        Number of times the samples are shuffled and split. Must be 1 if `cv` is not an int.
-    random_state : int, RandomState or None, default=None
-        Random seed of the shuffling. Ignored if `cv` is not an int.
-    stratify : bool, default=True
-        Whether integers in y are class labels. Set it to False for regression.
-
-    Examples
-    --------
-    >>> X, y = np.zeros((6, 1)), np.array([0, 0, 0, 1, 1, 1])
-    >>> for train, test in splits(X, y, cv=3, random_state=0):
-    ...     print(y[train], y[test])
-    [0 0 1 1] [0 1]
-    [0 0 1 1] [0 1]
-    [0 0 1 1] [0 1]
-    """
-    _check_folds(cv, n_repeats)
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    if n < 2:
-        raise ValueError(f"n_samples={n}, but cross-validation requires at least 2 samples.")
-    y = to_host(y) if is_foreign(y) else y
-    if not isinstance(cv, Integral):
-        rows, labels = np.arange(n), None if y is None else np.asarray(y).ravel()
-        folds = check_cv(cv).split(np.zeros(n), labels)
-        return [(rows[train], rows[test]) for train, test in folds]
-    # Splitters get an int, so a RandomState advances by one number for any number of folds.
-    seed = random_generator(random_state).randint(np.iinfo(np.int32).max)
-    if not stratify or y is None or type_of_target(y) not in ("binary", "multiclass"):
-        cv = _reduced_folds(int(cv), n, "the number of samples")
-        folds = RepeatedKFold(n_splits=cv, n_repeats=n_repeats, random_state=seed)
-        return list(folds.split(np.zeros(n)))
-    labels = np.asarray(y).ravel()
-    smallest = int(np.min(np.unique(labels, return_counts=True)[1]))
-    cv = _reduced_folds(int(cv), smallest, "the size of the smallest class")
-    folds = RepeatedStratifiedKFold(n_splits=cv, n_repeats=n_repeats, random_state=seed)
-    with warnings.catch_warnings():
-        # _reduced_folds has already warned about small classes.
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return list(folds.split(np.zeros(n), labels))
-
-
-def _check_folds(cv: Any, n_repeats: Any) -> None:
-    """Raise if `cv` or `n_repeats` is invalid."""
-    if not isinstance(n_repeats, Integral) or n_repeats < 1:
-        raise ValueError(f"n_repeats={n_repeats!r} must be an int of at least 1.")
-    is_int = isinstance(cv, Integral)
-    is_splitter = hasattr(cv, "split") or isinstance(cv, Iterable)
-    if (is_int and cv < 2) or isinstance(cv, str) or not (is_int or is_splitter):
-        raise ValueError(
-            f"cv={cv!r} must be an int of at least 2, a splitter, or an iterable of (train, test)."
-        )
-    if not is_int and n_repeats != 1:
-        raise ValueError(
-            f"n_repeats={n_repeats} requires an int as cv. To repeat a splitter, pass "
-            "RepeatedKFold or RepeatedStratifiedKFold as cv."
-        )
-
-
-def _reduced_folds(cv: int, limit: int, limit_name: str) -> int:
-    """Return the number of folds, reduced to `limit` but not below 2. Warn if it is reduced."""
-    if cv <= limit:
-        return cv
-    reduced = max(2, limit)
-    warn(f"cv={cv} is larger than {limit_name}, {limit}. Using {reduced} folds.")
-    return reduced
 
 
 def default_score(model: Any, X: Any, y: Any = None) -> float:

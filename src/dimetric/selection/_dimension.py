@@ -27,6 +27,7 @@ def choose_dimension(
     dimensions: Sequence[int] | None = None,
     threshold: float | None = None,
     n_neighbors: int = 3,
+    groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
     random_state: Any = None,
@@ -50,7 +51,7 @@ def choose_dimension(
         t`. The learner must have eigenvalues.
     n_neighbors : int, default=3
         Number of neighbours of the k-NN accuracy.
-    cv, n_repeats, random_state, n_jobs
+    groups, cv, n_repeats, random_state, n_jobs
         As in :func:`cross_validate`.
 
     Returns
@@ -78,6 +79,7 @@ def choose_dimension(
             y,
             grid,
             criterion=checked_neighbors(n_neighbors)[0],
+            groups=groups,
             cv=cv,
             n_repeats=n_repeats,
             random_state=random_state,

@@ -33,6 +33,7 @@ def cross_validate_pairs(
     *,
     cv: Any = 5,
     scoring: str | Scorer | None = None,
+    groups: Any = None,
     share_samples: bool = False,
     random_state: Any = None,
 ) -> CrossValidation:
@@ -53,6 +54,9 @@ def cross_validate_pairs(
         For pairs, the area under the ROC curve (the default), or the accuracy at the threshold
         that is best on the training pairs. For triplets, the accuracy. A callable
         ``scoring(learner, X, pairs)`` returns a number, and greater is better.
+    groups : array-like of shape (n_samples,), optional
+        Group of each sample. Samples of one group never occur in both training and test pairs.
+        Ignored if `cv` is not an int.
     share_samples : bool, default=False
         Whether a sample may occur in both training and test pairs. See :meth:`Pairs.split`.
     random_state : int, RandomState or None
@@ -75,7 +79,7 @@ def cross_validate_pairs(
     True
     """
     score = _scorer(scoring, pairs)
-    folds = _folds(pairs, cv, share_samples=share_samples, random_state=random_state)
+    folds = _folds(pairs, cv, groups=groups, share_samples=share_samples, random_state=random_state)
     before, last = _steps(learner)
     Z = _fit_before(before, pairs.points if X is None else X)
     rows = []
@@ -99,6 +103,7 @@ def tune_pairs(
     *,
     cv: Any = 5,
     scoring: str | Scorer | None = None,
+    groups: Any = None,
     share_samples: bool = False,
     random_state: Any = None,
 ) -> TuningResult:
@@ -108,7 +113,7 @@ def tune_pairs(
 
     Parameters
     ----------
-    learner, X, pairs, cv, scoring, share_samples, random_state
+    learner, X, pairs, cv, scoring, groups, share_samples, random_state
         As in :func:`cross_validate_pairs`.
     param_grid : mapping of names to sequences, or sequence of such mappings
         Values of each parameter, as in scikit-learn's ``ParameterGrid``.
@@ -129,7 +134,7 @@ def tune_pairs(
     >>> result.best_params_, len(result.cv_results_["params"])
     ({'reg': 0.01}, 2)
     """
-    folds = _folds(pairs, cv, share_samples=share_samples, random_state=random_state)
+    folds = _folds(pairs, cv, groups=groups, share_samples=share_samples, random_state=random_state)
     params = list(ParameterGrid(param_grid))
     if not params:
         raise ValueError("param_grid is empty. Pass at least one value of a parameter.")
@@ -150,12 +155,12 @@ def tune_pairs(
     return TuningResult(params[best], float(table["mean_test_score"][best]), fitted, table)
 
 
-def _folds(pairs: Any, cv: Any, *, share_samples: bool, random_state: Any) -> list[tuple[Any, Any]]:
-    """Return the training and test pairs of each fold."""
+def _folds(pairs: Any, cv: Any, **split_by: Any) -> list[tuple[Any, Any]]:
+    """Return the training and test pairs of each fold. `split_by` holds arguments of split."""
     if not isinstance(pairs, Pairs | Triplets):
         raise TypeError(f"pairs must be Pairs or Triplets, got {type(pairs).__name__}.")
     if isinstance(cv, Integral):
-        cv = pairs.split(int(cv), share_samples=share_samples, random_state=random_state)
+        cv = pairs.split(int(cv), **split_by)
     elif not isinstance(cv, Iterable):
         raise TypeError(
             f"cv={cv!r} must be a number of folds, or an iterable of the training and test pairs "

@@ -15,13 +15,9 @@ from dimetric._names import suggest
 from dimetric._processes import safe_path_for_children
 from dimetric.classify.knn import KNNClassifier
 from dimetric.learners._inner_learner import last_step
-from dimetric.selection._cross_validation import (
-    default_score,
-    require_method,
-    splits,
-    zero_score,
-)
+from dimetric.selection._cross_validation import default_score, require_method, zero_score
 from dimetric.selection._knn_scores import checked_neighbors, knn_accuracies
+from dimetric.selection._splits import splits
 from dimetric.selection._tuning_result import TuningResult, best_index, cv_results
 
 __all__ = ["tune", "tune_knn"]
@@ -41,6 +37,7 @@ def tune(
     criterion: int | str | None = None,
     greater_is_better: bool | None = None,
     n_iter: int | None = None,
+    groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
     random_state: Any = None,
@@ -69,7 +66,7 @@ def tune(
         times, iterations, gaps and objectives. Other criteria require True or False.
     n_iter : int or None, default=None
         Number of random candidates to try. If None, all candidates are tried.
-    cv, n_repeats, n_jobs
+    groups, cv, n_repeats, n_jobs
         As in :func:`cross_validate`.
     random_state : int, RandomState or None, default=None
         Random seed of the folds and of the random search.
@@ -100,7 +97,9 @@ def tune(
     grids = _grids(param_grid, prefix)
     if greater_is_better is None:
         greater_is_better = _greater_is_better(estimator, criterion)
-    folds = splits(X, y, cv, n_repeats, random_state, stratify=not is_regressor(estimator))
+    folds = splits(
+        X, y, cv, n_repeats, random_state, groups=groups, stratify=not is_regressor(estimator)
+    )
     if isinstance(criterion, str) and criterion not in ("score", "time"):
         scoring(clone(model).fit(X, y), None, None)  # raise here, because a search only warns
     search = model_selection.GridSearchCV(model, grids)
@@ -127,6 +126,7 @@ def tune_knn(
     *,
     n_neighbors: Iterable[int] = (1, 3, 5, 7, 9),
     weights: Any = "uniform",
+    groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
     random_state: Any = None,
@@ -148,7 +148,7 @@ def tune_knn(
         Numbers of neighbours to try.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         As in :class:`~dimetric.KNNClassifier`.
-    cv, n_repeats, random_state, n_jobs
+    groups, cv, n_repeats, random_state, n_jobs
         As in :func:`cross_validate`.
 
     Returns
@@ -167,7 +167,7 @@ def tune_knn(
     if learner is None and param_grid:
         raise ValueError("param_grid contains parameters of a learner, but learner=None.")
     grids = _grids(param_grid or {}, "learner__")
-    folds = splits(X, y, cv, n_repeats, random_state)
+    folds = splits(X, y, cv, n_repeats, random_state, groups=groups)
     model = KNNClassifier(ks[-1], learner=learner, weights=weights)
     scoring = partial(_accuracies_by_name, ks=ks)
     search = model_selection.GridSearchCV(model, grids, scoring=scoring, cv=folds, n_jobs=n_jobs)

@@ -10,6 +10,7 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric._arrays.row_order import distinct_rows
 from dimetric.supervision._folds import folds
+from dimetric.supervision._groups import checked_groups
 
 MAX_SAMPLES = 2**31  # a unique integer for each pair of samples fits into an int64
 
@@ -114,7 +115,12 @@ class Constraints(ABC):
         return hash((self.rows.tobytes(), self.kinds.tobytes(), self.n_samples))
 
     def split(
-        self, n_splits: int = 5, *, share_samples: bool = False, random_state: Any = None
+        self,
+        n_splits: int = 5,
+        *,
+        groups: Any = None,
+        share_samples: bool = False,
+        random_state: Any = None,
     ) -> Iterator[tuple[Self, Self]]:
         """Yield training and test constraints for each fold.
 
@@ -124,6 +130,9 @@ class Constraints(ABC):
         ----------
         n_splits : int, default=5
             Number of folds.
+        groups : array-like of shape (n_samples,), optional
+            Group of each sample. Samples of one group never occur in both training and test
+            constraints. Requires ``share_samples=False``.
         share_samples : bool, default=False
             Whether a sample may occur in both training and test constraints. If False, samples
             are assigned to folds, and constraints across folds are left out. Samples linked by
@@ -143,7 +152,16 @@ class Constraints(ABC):
         ([[0, 1], [2, 3], [1, 2]], [[4, 5], [4, 6]])
         """
         rows = self.rows
-        if self.points is not None:
+        if groups is not None:
+            if share_samples:
+                raise ValueError(
+                    "share_samples=True lets samples of one group occur in both training and test "
+                    "constraints. Set share_samples=False, or groups=None."
+                )
+            n_samples = len(groups) if self.n_samples is None else self.n_samples
+            check_n_samples(rows, self.n_samples, n_samples, type(self).__name__)
+            rows = checked_groups(groups, n_samples)[rows]
+        elif self.points is not None:
             rows = distinct_rows(to_host(self.points).astype(np.float64))[1][rows]
         parts = folds(
             rows, self.kinds, n_splits, share_samples=share_samples, random_state=random_state

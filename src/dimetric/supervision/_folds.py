@@ -21,7 +21,7 @@ def folds(
     Parameters
     ----------
     rows : ndarray of shape (m, width)
-        Row indices of the samples of each constraint.
+        Row indices of the samples of each constraint, or the groups of these samples.
     kinds : ndarray of shape (m,)
         Kinds of the constraints as integers from 0. Each kind is spread evenly over the folds, as
         far as possible.

@@ -1,0 +1,244 @@
+"""Repeated folds of samples, which keep groups and copies of samples together."""
+
+import warnings
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.model_selection import (
+    GroupKFold,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    check_cv,
+)
+from sklearn.utils.multiclass import type_of_target
+
+from dimetric._arrays.namespaces import is_foreign, to_host
+from dimetric._arrays.random_state import random_generator
+from dimetric._warnings import warn
+from dimetric.data._columns import columns_of
+from dimetric.data._missing import is_missing
+from dimetric.selection._equal_rows import equal_rows
+from dimetric.supervision._groups import checked_groups
+
+MAX_LISTED_CLASSES = 5  # in a message
+
+Folds = list[tuple[np.ndarray, np.ndarray]]
+
+
+def splits(
+    X: Any,
+    y: Any,
+    cv: Any = 5,
+    n_repeats: int = 1,
+    random_state: Any = None,
+    *,
+    groups: Any = None,
+    stratify: bool = True,
+) -> Folds:
+    """Return the training and test rows of repeated folds, stratified if y holds class labels.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+    y : array-like of shape (n_samples,), or None
+        Class labels, by which folds are stratified, or other targets.
+    cv : int, splitter or iterable of (train, test), default=5
+        Number of shuffled folds, a splitter of scikit-learn, or the splits themselves. If the
+        number of folds exceeds the size of the smallest class (without stratification, the number
+        of samples), it is reduced to this size and a warning is issued.
+    n_repeats : int, default=1
+        Number of times the samples are shuffled and split. Must be 1 if `cv` is not an int.
+    random_state : int, RandomState or None, default=None
+        Random seed of the shuffling. Ignored if `cv` is not an int.
+    groups : array-like of shape (n_samples,), optional
+        Group of each sample. Samples of one group are never in both the training and the test part
+        of a fold. A splitter given as `cv` receives the groups. By default, copies of a sample form
+        a group if `cv` is an int (see :func:`equal_rows`), and a warning reports them.
+    stratify : bool, default=True
+        Whether integers in y are class labels. Set it to False for regression.
+
+    Examples
+    --------
+    >>> X, y = np.arange(6)[:, None], np.array([0, 0, 0, 1, 1, 1])
+    >>> for train, test in splits(X, y, cv=3, random_state=0):
+    ...     print(y[train], y[test])
+    [0 0 1 1] [0 1]
+    [0 0 1 1] [0 1]
+    [0 0 1 1] [0 1]
+    >>> folds = splits(X, y, cv=2, groups=[0, 0, 1, 0, 1, 1], random_state=0)
+    >>> [test.tolist() for _, test in folds]
+    [[2, 4, 5], [0, 1, 3]]
+    """
+    return splits_and_groups(X, y, cv, n_repeats, random_state, groups=groups, stratify=stratify)[0]
+
+
+def splits_and_groups(
+    X: Any,
+    y: Any,
+    cv: Any = 5,
+    n_repeats: int = 1,
+    random_state: Any = None,
+    *,
+    groups: Any = None,
+    stratify: bool = True,
+) -> tuple[Folds, np.ndarray]:
+    """Return folds as :func:`splits` does, and the group of each sample as an integer.
+
+    Samples that may be split from all others are groups of their own.
+    """
+    _check_folds(cv, n_repeats)
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n < 2:
+        raise ValueError(f"n_samples={n}, but cross-validation requires at least 2 samples.")
+    y = to_host(y) if is_foreign(y) else y
+    labels = None if y is None else np.asarray(y).ravel()
+    codes = None if groups is None else checked_groups(groups, n)
+    if not isinstance(cv, Integral):
+        rows = np.arange(n)
+        groups = None if codes is None else np.asarray(to_host(groups)).ravel()
+        folds = check_cv(cv).split(np.zeros(n), labels, groups)
+        return [
+            (rows[train], rows[test]) for train, test in folds
+        ], rows if codes is None else codes
+    # Splitters get an int, so a RandomState advances by one number for any number of folds.
+    seed = random_generator(random_state).randint(np.iinfo(np.int32).max)
+    if labels is None or not stratify or type_of_target(y) not in ("binary", "multiclass"):
+        labels = None
+        cv = _reduced_folds(int(cv), n, "the number of samples")
+    else:
+        smallest = int(np.min(np.unique(labels, return_counts=True)[1]))
+        cv = _reduced_folds(int(cv), smallest, "the size of the smallest class")
+    if codes is None:
+        codes = _groups_of_copies(X, n, labels, cv)
+    else:
+        check_groups(codes, labels, cv)
+    with warnings.catch_warnings():
+        # _reduced_folds has already warned about small classes.
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return _repeated_folds(codes, labels, cv, n_repeats, seed), codes
+
+
+def _repeated_folds(
+    groups: np.ndarray, labels: np.ndarray | None, cv: int, n_repeats: int, seed: int
+) -> Folds:
+    """Return repeated folds that do not split groups, stratified if there are class labels."""
+    zeros = np.zeros(len(groups))
+    if len(np.unique(groups)) == len(groups):
+        repeated = RepeatedKFold if labels is None else RepeatedStratifiedKFold
+        folds = repeated(n_splits=cv, n_repeats=n_repeats, random_state=seed)
+        return list(folds.split(zeros, labels))
+    rng, splitter = random_generator(seed), GroupKFold if labels is None else StratifiedGroupKFold
+    repeats = (
+        splitter(cv, shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
+        for _ in range(n_repeats)
+    )
+    return [fold for repeat in repeats for fold in repeat.split(zeros, labels, groups)]
+
+
+def check_groups(
+    groups: np.ndarray, labels: np.ndarray | None, cv: int, name: str = "groups"
+) -> None:
+    """Raise if there are fewer groups than folds. Warn about classes that have a single group.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n_samples,)
+        Group of each sample.
+    labels : ndarray of shape (n_samples,) or None
+        Class labels.
+    cv : int
+        Number of folds.
+    name : str, default="groups"
+        Name of the option that sets the groups, used in error messages.
+    """
+    n_groups = len(np.unique(groups))
+    if n_groups < cv:
+        values = "value" if n_groups == 1 else "values"
+        raise ValueError(
+            f"{name} has {n_groups} distinct {values}, fewer than the number of folds, {cv}. Use "
+            "fewer folds, or more groups."
+        )
+    if labels is None:
+        return
+    classes, codes = np.unique(labels, return_inverse=True)
+    pairs = np.unique(np.stack([codes.ravel(), groups]), axis=1)[0]
+    alone = classes[np.bincount(pairs) == 1]
+    if len(alone) == len(classes):
+        raise ValueError(
+            f"{name}: each class is in one group only, so a fold never has training samples of the "
+            "classes that it tests. Use groups that contain several classes, or more groups."
+        )
+    if len(alone):
+        listed = ", ".join(repr(str(each)) for each in alone[:MAX_LISTED_CLASSES])
+        listed += ", ..." if len(alone) > MAX_LISTED_CLASSES else ""
+        are = f"Class {listed} is" if len(alone) == 1 else f"Classes {listed} are"
+        warn(
+            f"{are} in one group only. When this group is tested, the training samples do not "
+            "contain the class, so all its samples are misclassified."
+        )
+
+
+def _groups_of_copies(X: Any, n: int, labels: np.ndarray | None, cv: int) -> np.ndarray:
+    """Return groups that hold copies together, and warn about copies."""
+    table = _as_numbers(X)
+    found = None if table is None else equal_rows(table, labels, cv)
+    if found is None or found.groups is None:
+        return np.arange(n)
+    warn(
+        f"{found.n_copies} of {n} samples are copies of each other. Copies are kept in the same "
+        "fold. To let them be split, pass groups=np.arange(n_samples)."
+    )
+    return found.groups
+
+
+def _as_numbers(X: Any) -> np.ndarray | None:
+    """Return X as numbers, and categories as codes. Return None for sparse and other input."""
+    if issparse(X):
+        return None
+    try:
+        if hasattr(X, "columns") and hasattr(X, "dtypes"):
+            return np.column_stack([_column_numbers(each) for each in columns_of(X).values()])
+        numbers = np.asarray(to_host(X) if is_foreign(X) else X, dtype=np.float64)
+    except (TypeError, ValueError):  # the estimator reports what is wrong with X
+        return None
+    return numbers if numbers.ndim == 2 and numbers.shape[1] else None
+
+
+def _column_numbers(values: np.ndarray) -> np.ndarray:
+    """Return numbers unchanged, other values as codes, and missing values as NaN."""
+    if values.dtype.kind in "iufb":
+        return values.astype(np.float64)
+    numbers, known = np.full(len(values), np.nan), ~is_missing(values)
+    numbers[known] = np.unique(values[known].astype(str), return_inverse=True)[1]
+    return numbers
+
+
+def _check_folds(cv: Any, n_repeats: Any) -> None:
+    """Raise if `cv` or `n_repeats` is invalid."""
+    if not isinstance(n_repeats, Integral) or n_repeats < 1:
+        raise ValueError(f"n_repeats={n_repeats!r} must be an int of at least 1.")
+    is_int = isinstance(cv, Integral)
+    is_splitter = hasattr(cv, "split") or isinstance(cv, Iterable)
+    if (is_int and cv < 2) or isinstance(cv, str) or not (is_int or is_splitter):
+        raise ValueError(
+            f"cv={cv!r} must be an int of at least 2, a splitter, or an iterable of (train, test)."
+        )
+    if not is_int and n_repeats != 1:
+        raise ValueError(
+            f"n_repeats={n_repeats} requires an int as cv. To repeat a splitter, pass "
+            "RepeatedKFold or RepeatedStratifiedKFold as cv."
+        )
+
+
+def _reduced_folds(cv: int, limit: int, limit_name: str) -> int:
+    """Return the number of folds, reduced to `limit` but not below 2. Warn if it is reduced."""
+    if cv <= limit:
+        return cv
+    reduced = max(2, limit)
+    warn(f"cv={cv} is larger than {limit_name}, {limit}. Using {reduced} folds.")
+    return reduced
