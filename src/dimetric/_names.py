@@ -1,11 +1,13 @@
-"""Look up objects by name, and suggest similar names if a name is unknown."""
+"""Look up objects by name, suggest similar names, and make names safe to print."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TypeVar
+from unicodedata import category
 
 MAX_LISTED_NAMES = 50  # names that a message lists if none is similar
 MAX_SUGGESTIONS = 3
+JOINERS = "\u200c\u200d"  # some scripts and emojis need these two invisible characters
 MIN_SIMILARITY = 0.5  # ratio of difflib, from 0 (different) to 1 (equal)
 
 T = TypeVar("T")
@@ -79,3 +81,29 @@ def suggest(name: str, known: Iterable[str], intro: str = "Choose from") -> str:
     hidden = len(names) - MAX_LISTED_NAMES
     more = f" and {hidden} more" if hidden > 0 else ""
     return f"{intro} {', '.join(names[:MAX_LISTED_NAMES])}{more}."
+
+
+def printable(value: object) -> str:
+    r"""Return a value as a text without characters that control a terminal.
+
+    Control characters, line breaks and characters that change the direction of writing are replaced
+    by escape sequences.
+
+    Parameters
+    ----------
+    value : object
+        The value, such as a name from a table or the path of a file.
+
+    Examples
+    --------
+    >>> print(printable("red\x1b[31m \u202e line\n"), printable("naïve 数 \U0001f600"))
+    red\x1b[31m \u202e line\n naïve 数 😀
+    """
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(each if _is_harmless(each) else ascii(each)[1:-1] for each in text)
+
+
+def _is_harmless(character: str) -> bool:
+    return character.isprintable() or character in JOINERS or category(character) == "Zs"

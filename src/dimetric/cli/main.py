@@ -7,6 +7,8 @@ import sys
 from importlib import import_module
 from typing import Annotated
 
+from dimetric.cli._terminal import escape_warnings_and_tracebacks, one_line
+
 try:
     import typer
 except ImportError:  # pragma: no cover - the tests have it
@@ -29,14 +31,17 @@ def main() -> None:
     """Run the command. Errors that a user can fix are printed without a traceback."""
     if typer is None:  # pragma: no cover - the tests have it
         sys.exit("The command requires extra packages: run pip install 'dimetric[cli]'.")
+    escape_warnings_and_tracebacks()
     try:
         app()
     except (ValueError, OSError, ImportError) as error:
-        sys.exit(f"dimetric: {error}")
+        sys.exit(f"dimetric: {one_line(error)}")
 
 
 if typer is not None:
-    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+    from dimetric.cli._usage_errors import PrintableGroup
+
+    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, cls=PrintableGroup)
 
     @app.callback(invoke_without_command=True)
     def about(
