@@ -71,7 +71,7 @@ def suggest(name: str, known: Iterable[str], intro: str = "Choose from") -> str:
     >>> suggest("?", ["NCA", "LMNN"])
     'Choose from NCA, LMNN.'
     """
-    names = [str(known_name) for known_name in known]
+    names = [printable(known_name) for known_name in known]
     by_lower = {known_name.lower(): known_name for known_name in names}
     close = get_close_matches(str(name).lower(), by_lower, MAX_SUGGESTIONS, MIN_SIMILARITY)
     similar = [by_lower[lower] for lower in close]
