@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import warnings
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -126,6 +127,7 @@ def test_verbs_print_no_control_characters(evil_table, run):
         done = run(*words)
         assert done.exit_code == 0, (words, done.output, done.exception)
         assert_safe(done.stdout, done.stderr)
+    assert_safe("".join(ElementTree.parse("e\x1b.svg").getroot().itertext()))
     assert "[bold]" in run("fit", evil_table, "--out", model, "--learner", "LDA").stdout
 
 

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._files import atomic_write
+from dimetric._names import printable
 from dimetric._versions import installed_versions
 from dimetric.export._container import (
     FORMAT_VERSION,
@@ -246,8 +247,9 @@ def _warn_if_sklearn_differs(header: dict[str, Any]) -> None:
     text = json.dumps(header["model"])
     if then != now and any(f'"$class": "{name}"' in text for name in SKLEARN_CLASSES):
         warnings.warn(
-            f"The model was saved with scikit-learn {then}, but version {now} is installed. Its "
-            "scalers may behave differently. If results differ, fit and save the model again.",
+            f"The model was saved with scikit-learn {printable(then)}, but version {now} is "
+            "installed. Its scalers may behave differently. If results differ, fit and save the "
+            "model again.",
             stacklevel=3,
         )
 
