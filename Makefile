@@ -54,8 +54,8 @@ check: $(VENV)/.dev .coverage ## check lint, format, types, imports, doctests, a
 # pip-audit has many dependencies, so it gets its own environment.
 audit: $(VENV)/.made ## report known vulnerabilities of the versions in constraints.txt
 	@test -x build/audit/bin/pip-audit || { rm -rf build/audit && $(PY) -m venv build/audit && \
-	  build/audit/bin/python -m pip install -qq pip-audit; } || { echo "No audit was made, because\
-	  pip-audit could not be installed. Check that the package index can be reached."; exit 0; }; \
+	  build/audit/bin/python -m pip install -qq pip-audit; } || { echo "No audit was made: pip-audit could not be\
+	 installed. Check that the package index can be reached."; exit 0; }; \
 	test ! -x build/audit/bin/pip-audit || \
 	  build/audit/bin/python -P tests/audit.py $(CONSTRAINTS)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dimetric.cli._options import split_names
-from dimetric.cli._terminal import ProgressBar, print_notes
+from dimetric.cli._terminal import ProgressBar, check_json_output, print_notes
 
 EscapeFormulas = Annotated[
     bool,
@@ -35,10 +35,7 @@ def open_reader(
     from dimetric.data._writers import check_extension
 
     check_extension(out)
-    if json and out is None:
-        raise typer.BadParameter(
-            "--json requires --out, because both would write to standard output."
-        )
+    check_json_output(json, out)
     import dimetric
     from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile

@@ -6,7 +6,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -20,19 +20,42 @@ if TYPE_CHECKING:
 STANDARD_OUTPUT = 1  # its file descriptor
 
 
-def print_lines(*lines: object, out: Path | None = None) -> None:
+def print_lines(*lines: object, out: Path | Sequence[Path] = ()) -> None:
     """Print lines, with control characters escaped.
 
     Parameters
     ----------
     lines : object
         Each is printed on its own line.
-    out : path, optional
-        The file that a command writes. If it is standard output, the lines go to standard error.
+    out : path or sequence of paths, default=()
+        The files that a command writes. If one is standard output, the lines go to standard error.
     """
-    is_standard_output = out is not None and own_descriptor(out) == STANDARD_OUTPUT
+    files = [out] if isinstance(out, Path) else out
+    stream = sys.stderr if any(map(is_standard_output, files)) else sys.stdout
     for each in lines:
-        print(printable(each), file=sys.stderr if is_standard_output else sys.stdout)
+        print(printable(each), file=stream)
+
+
+def is_standard_output(path: Path | None) -> bool:
+    """Return whether a path names standard output, or is None.
+
+    Examples
+    --------
+    >>> is_standard_output(Path("/dev/stdout")), is_standard_output(Path("model.dimetric"))
+    (True, False)
+    """
+    return path is None or own_descriptor(path) == STANDARD_OUTPUT
+
+
+def check_json_output(json: bool, out: Path | None) -> None:
+    """Raise if both JSON and a file would be written to standard output."""
+    if json and is_standard_output(out):
+        import typer
+
+        raise typer.BadParameter(
+            "--json requires --out with another file than standard output, because both would "
+            "write to it."
+        )
 
 
 def print_notes(*notes: str) -> None:

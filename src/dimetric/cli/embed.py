@@ -138,20 +138,20 @@ def embed(
     print_notes(*notes)
     n, d = embedded.X.shape
     sizes = f"{n} rows, from {d} features to {embedded.Z.shape[1]} dimensions"
-    print_lines(f"{type(model).__name__}: {sizes}, {embedded.seconds:.1f} s")
+    lines = [f"{type(model).__name__}: {sizes}, {embedded.seconds:.1f} s"]
     if embedded.quality is not None:
-        print_lines(*quality_lines(embedded.quality))
-    print_lines(f"Written: {', '.join(str(file) for file in files)}")
+        lines += quality_lines(embedded.quality)
+    print_lines(*lines, f"Written: {', '.join(str(file) for file in files)}", out=files)
 
 
 def _checked_files(out: list[Path] | None, data: Path, name: str) -> list[Path]:
     """Return the files to write. Raise if an extension is not supported."""
     from dimetric.data._files import table_name
-    from dimetric.data._writers import WRITABLE_EXTENSIONS
+    from dimetric.data._writers import WRITABLE_EXTENSIONS, is_writable_table
 
     files = out or [Path(f"{table_name(data)}-{name}.png")]
     for file in files:
-        if not is_picture(file) and not file.name.lower().endswith(WRITABLE_EXTENSIONS):
+        if not is_picture(file) and not is_writable_table(file):
             extensions = ", ".join((*PICTURE_EXTENSIONS, *WRITABLE_EXTENSIONS))
             raise ValueError(f"Unsupported file type: {file}. Use one of {extensions}.")
     if any(is_picture(file) for file in files):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric.cli._options import Header, Json, ModelFile, check_choice, split_names
-from dimetric.cli._terminal import print_json, print_lines, print_notes
+from dimetric.cli._terminal import check_json_output, print_json, print_lines, print_notes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,6 +87,7 @@ def export(
     import dimetric
 
     _check_usage(to, out, data, id, kind, dtype)
+    check_json_output(json, out)
     loaded = dimetric.load(model)
     results: dict[str, Any] = {"model": model, "to": to.value, "out": out, "notes": []}
     if to in INDEXES:

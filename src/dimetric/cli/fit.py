@@ -18,7 +18,7 @@ from dimetric.cli._options import (
     check_choice,
 )
 from dimetric.cli._read import learner_from, read
-from dimetric.cli._terminal import print_json, print_lines, print_notes
+from dimetric.cli._terminal import check_json_output, print_json, print_lines, print_notes
 
 MAX_SHOWN_CLASSES = 10
 
@@ -56,6 +56,7 @@ def fit(
     from dimetric.advice._model import SCALERS, fit_table
     from dimetric.advice._table import class_counts
 
+    check_json_output(json, out)
     model = learner_from(learner, option, seed)
     needs_target = model is None or model.__sklearn_tags__().target_tags.required
     table = read(data, target, drop, missing, header, needs_target=needs_target)

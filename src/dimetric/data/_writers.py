@@ -12,7 +12,7 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from dimetric._files import atomic_write
+from dimetric._files import atomic_write, is_stream
 from dimetric._names import printable
 from dimetric.data._formulas import FormulaCells
 from dimetric.data._missing import is_missing_value
@@ -23,9 +23,14 @@ BYTES_PER_COPY = 2**20
 Columns = dict[str, np.ndarray]
 
 
+def is_writable_table(path: Path) -> bool:
+    """Return whether a table can be written to a path. A pipe without an extension gets CSV."""
+    return path.name.lower().endswith(WRITABLE_EXTENSIONS) or is_stream(path)
+
+
 def check_extension(path: Path | None) -> None:
     """Raise if the extension of a file is not supported, before any work is done."""
-    if path is not None and not path.name.lower().endswith(WRITABLE_EXTENSIONS):
+    if path is not None and not is_writable_table(path):
         raise ValueError(
             f"Unsupported file type: {path}. Supported extensions are "
             f"{', '.join(WRITABLE_EXTENSIONS)}."
