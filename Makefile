@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-lowest fuzz check dist bench format env clean
+.PHONY: help demo test test-all test-lowest fuzz check audit dist bench format env clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -53,6 +53,14 @@ check: $(VENV)/.dev .coverage ## check lint, format, types, imports, doctests, a
 	@test -z "$$(find src -name '*.py' -newer .coverage)" || \
 	  echo "note: src has changed since the last make test-all, so the coverage below is outdated"
 	$(PY) -m coverage report
+
+# pip-audit has many dependencies, so it gets its own environment.
+audit: $(VENV)/.made ## report known vulnerabilities of the versions in constraints.txt
+	@test -x build/audit/bin/pip-audit || { rm -rf build/audit && $(PY) -m venv build/audit && \
+	  build/audit/bin/python -m pip install -qq pip-audit; } || { echo "No audit was made: pip-audit could not be\
+	 installed. Check that the package index can be reached."; exit 0; }; \
+	test ! -x build/audit/bin/pip-audit || \
+	  build/audit/bin/python -P tests/audit.py $(CONSTRAINTS)
 
 dist: $(VENV)/.dev ## build wheel and sdist, and test both in empty environments
 	@rm -rf dist build/try

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from dimetric._processes import safe_path_for_children
+
 
 def time_in_turns(*calls: Callable[[], Any], repeats: int = 3) -> list[tuple[float, Any]]:
     """Run the calls alternately, and return (best seconds, last result) of each."""
@@ -37,7 +39,7 @@ def added_megabytes(prepare: Callable[..., Any], *arguments: Any) -> float:
     ``prepare(*arguments)`` loads or creates the data and returns the function to measure.
     """
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+    with safe_path_for_children(), ProcessPoolExecutor(1, mp_context=spawn) as pool:
         return pool.submit(_added_megabytes, prepare, arguments).result()
 
 

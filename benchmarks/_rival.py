@@ -61,8 +61,8 @@ def rival(
         script = SCRIPT.format(prepare=prepare, measured=measured, result=result)
         try:
             subprocess.run(
-                [python, "-c", script, str(data), str(answer)],
-                env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+                # With -I, the modules of the current folder and of PYTHONPATH are not imported.
+                [python, "-I", "-c", script, str(data), str(answer)],
                 stdout=subprocess.DEVNULL,
                 timeout=limit,
                 check=True,

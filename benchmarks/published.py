@@ -23,6 +23,7 @@ from sklearn.preprocessing import minmax_scale
 from threadpoolctl import threadpool_limits
 
 import dimetric
+from dimetric._processes import safe_path_for_children
 from dimetric.experiments._protocol import FOLD_COLUMN, load_published_data_set
 
 
@@ -79,7 +80,9 @@ def main():
                         learner.set_params(**{tied: args.k})
             task_names.append(name)
             tasks.append(delayed(score)(learner, X, y, fold == number, args.k))
-    table = pd.DataFrame(Parallel(args.jobs)(tasks), columns=["score", "seconds", "n_iter"])
+    with safe_path_for_children():
+        scores = Parallel(args.jobs)(tasks)
+    table = pd.DataFrame(scores, columns=["score", "seconds", "n_iter"])
     table = table.groupby(np.array(task_names)).mean()
     table["half"] = [half[name] for name in table.index]
     column = args.learner.replace("DMLEig", "DML_eig")

@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 from published import load, score
 
 import dimetric
+from dimetric._processes import safe_path_for_children
 from dimetric.kernels import Kernel
 
 LEARNERS = ["KPCA", "KDA", "KANMM", "KDMLMJ", "KLMNN"]
@@ -45,7 +46,9 @@ def scores(name, options, data, jobs):
     for title, number in folds:
         X, y, fold = data[title]
         tasks.append(delayed(score)(make_learner(name, **options), X, y, fold == number, K))
-    table = pd.DataFrame(Parallel(jobs)(tasks), columns=["score", "seconds", "n_iter"])
+    with safe_path_for_children():
+        scores = Parallel(jobs)(tasks)
+    table = pd.DataFrame(scores, columns=["score", "seconds", "n_iter"])
     return table.groupby(np.array([title for title, _ in folds])).mean()
 
 

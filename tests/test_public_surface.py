@@ -18,7 +18,7 @@ from types import ModuleType
 import pytest
 
 import dimetric
-from dimetric._names import ArgumentErrorMixin
+from dimetric._arguments import ArgumentErrorMixin
 
 SNAPSHOT = Path(__file__).with_name("public_surface.txt")
 UPDATE_COMMAND = "python tests/test_public_surface.py --update"

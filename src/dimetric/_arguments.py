@@ -1,4 +1,4 @@
-"""Check the types of arguments against the annotations of a function."""
+"""Clear errors about wrong types and unknown names of arguments."""
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -8,6 +8,8 @@ from types import UnionType
 from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+
+from dimetric._names import suggest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -97,3 +99,51 @@ def _describe(annotation: Any) -> str:
         return "None"
     name = str(getattr(get_origin(annotation) or annotation, "__name__", annotation))
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+class ArgumentErrorMixin:
+    """Mixin for classes whose errors about constructor arguments name the right class.
+
+    Python names the class that defines the constructor, which may be a private base class. The
+    errors of a subclass of this mixin name the class that the user wrote, and suggest a parameter
+    for an unknown keyword. The signature of the constructor does not change.
+
+    Examples
+    --------
+    >>> class Base(ArgumentErrorMixin):
+    ...     def __init__(self, *, n_components=2):
+    ...         self.n_components = n_components
+    >>> class Learner(Base):
+    ...     pass
+    >>> Learner(n_comp=3)
+    Traceback (most recent call last):
+    ...
+    TypeError: Learner.__init__() got an unexpected keyword argument 'n_comp'. Did you mean
+    n_components?
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = _with_clear_errors(cls.__init__)  # type: ignore[method-assign]
+
+
+def _with_clear_errors(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor whose errors about its arguments name the class of the object."""
+
+    @wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            init(self, *args, **kwargs)
+        except TypeError as error:
+            prefix = f"{init.__qualname__}()"  # a call inside the constructor has another prefix
+            if not str(error).startswith(prefix):
+                raise
+            message = f"{type(self).__name__}.__init__(){str(error).removeprefix(prefix)}"
+            parameters = list(inspect.signature(init).parameters)[1:]
+            unknown = [name for name in kwargs if name not in parameters]
+            if unknown and "Did you mean" not in message:  # Python 3.13 suggests a parameter
+                message = f"{message}. {suggest(unknown[0], parameters)}"
+            raise TypeError(message) from None
+
+    return __init__

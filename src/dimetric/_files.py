@@ -117,6 +117,19 @@ def own_descriptor(path: str | os.PathLike[str]) -> int | None:
     return None
 
 
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path names an open file of this process, a pipe, or a device.
+
+    Examples
+    --------
+    >>> is_stream("/dev/stdout"), is_stream("/dev/null"), is_stream("model.dimetric")
+    (True, True, False)
+    """
+    if own_descriptor(path) is not None:
+        return True
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
 def _checked_status(path: str | os.PathLike[str]) -> os.stat_result | None:
     """Return the status of a file, or None if it does not exist. Raise if it cannot be written."""
     number = own_descriptor(path)

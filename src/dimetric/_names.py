@@ -1,13 +1,13 @@
-"""Look up objects by name, and suggest similar names if a name is unknown."""
+"""Look up objects by name, suggest similar names, and make names safe to print."""
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from functools import wraps
-from typing import Any, TypeVar
+from typing import TypeVar
+from unicodedata import category
 
 MAX_LISTED_NAMES = 50  # names that a message lists if none is similar
 MAX_SUGGESTIONS = 3
+JOINERS = "\u200c\u200d"  # some scripts and emojis need these two invisible characters
 MIN_SIMILARITY = 0.5  # ratio of difflib, from 0 (different) to 1 (equal)
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ def suggest(name: str, known: Iterable[str], intro: str = "Choose from") -> str:
     >>> suggest("?", ["NCA", "LMNN"])
     'Choose from NCA, LMNN.'
     """
-    names = [str(known_name) for known_name in known]
+    names = [printable(known_name) for known_name in known]
     by_lower = {known_name.lower(): known_name for known_name in names}
     close = get_close_matches(str(name).lower(), by_lower, MAX_SUGGESTIONS, MIN_SIMILARITY)
     similar = [by_lower[lower] for lower in close]
@@ -83,49 +83,27 @@ def suggest(name: str, known: Iterable[str], intro: str = "Choose from") -> str:
     return f"{intro} {', '.join(names[:MAX_LISTED_NAMES])}{more}."
 
 
-class ArgumentErrorMixin:
-    """Mixin for classes whose errors about constructor arguments name the right class.
+def printable(value: object) -> str:
+    r"""Return a value as a text without characters that control a terminal.
 
-    Python names the class that defines the constructor, which may be a private base class. The
-    errors of a subclass of this mixin name the class that the user wrote, and suggest a parameter
-    for an unknown keyword. The signature of the constructor does not change.
+    Control characters, line breaks and characters that change the direction of writing are replaced
+    by escape sequences.
+
+    Parameters
+    ----------
+    value : object
+        The value, such as a name from a table or the path of a file.
 
     Examples
     --------
-    >>> class Base(ArgumentErrorMixin):
-    ...     def __init__(self, *, n_components=2):
-    ...         self.n_components = n_components
-    >>> class Learner(Base):
-    ...     pass
-    >>> Learner(n_comp=3)
-    Traceback (most recent call last):
-    ...
-    TypeError: Learner.__init__() got an unexpected keyword argument 'n_comp'. Did you mean
-    n_components?
+    >>> print(printable("red\x1b[31m \u202e line\n"), printable("naïve 数 \U0001f600"))
+    red\x1b[31m \u202e line\n naïve 数 😀
     """
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(each if _is_harmless(each) else ascii(each)[1:-1] for each in text)
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "__init__" in vars(cls):
-            cls.__init__ = _with_clear_errors(cls.__init__)  # type: ignore[method-assign]
 
-
-def _with_clear_errors(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor whose errors about its arguments name the class of the object."""
-
-    @wraps(init)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        try:
-            init(self, *args, **kwargs)
-        except TypeError as error:
-            prefix = f"{init.__qualname__}()"  # a call inside the constructor has another prefix
-            if not str(error).startswith(prefix):
-                raise
-            message = f"{type(self).__name__}.__init__(){str(error).removeprefix(prefix)}"
-            parameters = list(inspect.signature(init).parameters)[1:]
-            unknown = [name for name in kwargs if name not in parameters]
-            if unknown and "Did you mean" not in message:  # Python 3.13 suggests a parameter
-                message = f"{message}. {suggest(unknown[0], parameters)}"
-            raise TypeError(message) from None
-
-    return __init__
+def _is_harmless(character: str) -> bool:
+    return character.isprintable() or character in JOINERS or category(character) == "Zs"

@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -264,12 +266,14 @@ def test_wrong_usage_exits_with_2(run, wine, model):
         assert "--json" in run(verb, "--help").output
 
 
+CODE = "from dimetric.cli import main; main()"
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join([SRC, *sys.path])}
+
+
 def start_process(*words, **options):
-    code = "from dimetric.cli import main; main()"
-    path = os.pathsep.join([SRC, *sys.path])
     return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, words)], text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, env=os.environ | {"PYTHONPATH": path}, **options,
+        [sys.executable, "-c", CODE, *map(str, words)], text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=ENVIRONMENT, **options,
     )  # fmt: skip
 
 
@@ -292,6 +296,52 @@ def test_interrupt_leaves_no_files(wine, model):
     assert "Traceback" not in stderr
     assert out.read_text() == "as it was"
     assert not any(each.name.startswith(".") for each in wine.parent.iterdir())
+
+
+@pytest.mark.slow
+def test_model_is_written_to_standard_output(wine):
+    """The summary goes to standard error, so that the output is only the model."""
+    words = ("fit", wine, "--target", "kind", "--learner", "LDA", "--out")
+    process = start_process(*words, wine.parent / "m.dimetric")
+    assert "Written: " in process.communicate(timeout=120)[0]
+    expected = dimetric.load(wine.parent / "m.dimetric")[-1].learner_.components_
+    for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        with open(wine.parent / "log", "wb") as log:
+            log.write(b"before")
+        with open(wine.parent / "log", "ab") as log:  # as in >> log
+            command = [sys.executable, "-c", CODE, *map(str, words), name]
+            done = subprocess.run(
+                command, stdout=log, stderr=subprocess.PIPE, text=True, check=True, env=ENVIRONMENT
+            )
+        assert f"Written: {name}" in done.stderr
+        content = (wine.parent / "log").read_bytes()
+        assert content.startswith(b"before")
+        (wine.parent / "n.dimetric").write_bytes(content.removeprefix(b"before"))
+        loaded = dimetric.load(wine.parent / "n.dimetric")  # rejects files with more bytes
+        np.testing.assert_array_equal(loaded[-1].learner_.components_, expected)
+    process = start_process(*words, "/dev/stdout", "--json")
+    assert "--json requires --out with another file" in process.communicate(timeout=120)[1]
+
+
+def test_streams_receive_results(run, wine, model):
+    for words in (
+        ("transform", model, wine, "--out", "/dev/null"),
+        ("predict", model, wine, "--out", "/dev/null"),
+        ("fit", wine, "--learner", "PCA", "--target", "kind", "--out", "/dev/null"),
+        ("embed", wine, "--method", "pca", "--color", "kind", "--out", "/dev/null"),
+    ):
+        done = run(*words)
+        assert done.exit_code == 0, done.output
+        assert "Written: /dev/null" in done.stdout
+        assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    pipe, received = wine.parent / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: received.append(pipe.read_text()))
+    reader.start()
+    run("transform", model, wine, "--out", pipe)
+    reader.join(60)
+    assert received == [run("transform", model, wine).stdout]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 @pytest.mark.slow

@@ -117,8 +117,9 @@ def write_results(
     path: Path | None,
     *,
     option: str = "keep",
+    escape_formulas: bool = False,
     callback: Callable[[int], None] | None = None,
-) -> None:
+) -> int:
     """Write the results for all rows of a table, in the order of the rows.
 
     Parameters
@@ -131,10 +132,19 @@ def write_results(
         File to write. None writes CSV to standard output.
     option : str, default="keep"
         Name of the option that lists the columns to copy, used in error messages.
+    escape_formulas : bool, default=False
+        As in :class:`~dimetric.data._writers.ColumnWriter`.
     callback : callable, optional
         Called after each block with the number of rows written so far.
+
+    Returns
+    -------
+    n_formula_cells : int
+        Number of names and texts in a CSV file that a spreadsheet program would run as formulas.
     """
-    writer = ColumnWriter(path, results.matrices, results.dtype_examples)
+    writer = ColumnWriter(
+        path, results.matrices, results.dtype_examples, escape_formulas=escape_formulas
+    )
     with writer, warnings.catch_warnings():
         # The reader has already matched the columns by name.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -153,3 +163,4 @@ def write_results(
             writer.write(columns)
             if callback is not None:
                 callback(reader.n_rows)
+    return writer.n_formula_cells

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from dimetric._arguments import ArgumentErrorMixin
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
 from dimetric._arrays.validation import (
     checked_samples,
@@ -15,7 +16,6 @@ from dimetric._arrays.validation import (
     rescale_for_squares,
 )
 from dimetric._compat import HasMethods
-from dimetric._names import ArgumentErrorMixin
 
 
 class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):

@@ -1,12 +1,21 @@
 """Helpers of the verbs ``transform`` and ``predict``, which apply a model to a table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dimetric.cli._options import split_names
-from dimetric.cli._terminal import ProgressBar, print_notes
+from dimetric.cli._terminal import ProgressBar, check_json_output, print_notes
+
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas",
+        help="In CSV output, put an apostrophe before texts that start with =, +, - or @, which "
+        "spreadsheet programs run as formulas.",
+    ),
+]
 
 if TYPE_CHECKING:
     from dimetric.advice._apply import BlockResults
@@ -26,10 +35,7 @@ def open_reader(
     from dimetric.data._writers import check_extension
 
     check_extension(out)
-    if json and out is None:
-        raise typer.BadParameter(
-            "--json requires --out, because both would write to standard output."
-        )
+    check_json_output(json, out)
     import dimetric
     from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile
@@ -40,12 +46,40 @@ def open_reader(
     )
 
 
-def write(reader: "FeatureReader", results: "BlockResults", out: Path | None, title: str) -> None:
-    """Write the results for all rows with a progress bar, then print notes about the table."""
+def write(
+    reader: "FeatureReader",
+    results: "BlockResults",
+    out: Path | None,
+    title: str,
+    *,
+    escape_formulas: bool,
+) -> list[str]:
+    """Write the results for all rows with a progress bar. Print and return notes."""
     from dimetric.advice._apply import write_results
 
     with ProgressBar(title) as update:
-        write_results(
-            reader, results, out, option="--keep", callback=lambda n_rows: update(n_rows, None)
+        n_formulas = write_results(
+            reader,
+            results,
+            out,
+            option="--keep",
+            escape_formulas=escape_formulas,
+            callback=lambda n_rows: update(n_rows, None),
         )
-    print_notes(*reader.notes())
+    notes = [*reader.notes(), *formula_notes(n_formulas, out, escape_formulas)]
+    print_notes(*notes)
+    return notes
+
+
+def formula_notes(count: int, out: Path | None, escaped: bool) -> list[str]:
+    """Return a note about the cells that spreadsheet programs run as formulas, if there are any."""
+    if not count:
+        return []
+    cells = "1 cell" if count == 1 else f"{count} cells"
+    where = "The output" if out is None else str(out)
+    if escaped:
+        return [f"{where} has {cells} with an apostrophe in front, because of --escape-formulas."]
+    return [
+        f"{where} has {cells} that a spreadsheet program may run as formulas. To open it with such "
+        "a program, write it with --escape-formulas."
+    ]

@@ -2,12 +2,60 @@
 
 import json
 import math
+import re
 import sys
-from collections.abc import Iterable, Mapping
+import traceback
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
+
+from dimetric._files import own_descriptor
+from dimetric._names import printable
 
 if TYPE_CHECKING:
     from dimetric.benchmark._store import Cell
+
+STANDARD_OUTPUT = 1  # its file descriptor
+
+
+def print_lines(*lines: object, out: Path | Sequence[Path] = ()) -> None:
+    """Print lines, with control characters escaped.
+
+    Parameters
+    ----------
+    lines : object
+        Each is printed on its own line.
+    out : path or sequence of paths, default=()
+        The files that a command writes. If one is standard output, the lines go to standard error.
+    """
+    files = [out] if isinstance(out, Path) else out
+    stream = sys.stderr if any(map(is_standard_output, files)) else sys.stdout
+    for each in lines:
+        print(printable(each), file=stream)
+
+
+def is_standard_output(path: Path | None) -> bool:
+    """Return whether a path names standard output, or is None.
+
+    Examples
+    --------
+    >>> is_standard_output(Path("/dev/stdout")), is_standard_output(Path("model.dimetric"))
+    (True, False)
+    """
+    return path is None or own_descriptor(path) == STANDARD_OUTPUT
+
+
+def check_json_output(json: bool, out: Path | None) -> None:
+    """Raise if both JSON and a file would be written to standard output."""
+    if json and is_standard_output(out):
+        import typer
+
+        raise typer.BadParameter(
+            "--json requires --out with another file than standard output, because both would "
+            "write to it."
+        )
 
 
 def print_notes(*notes: str) -> None:
@@ -16,14 +64,25 @@ def print_notes(*notes: str) -> None:
     Parameters
     ----------
     notes : str
-        Sentences. Each is printed on its own line.
+        Sentences. Each is printed on its own line, with control characters escaped.
     """
     for each in notes:
-        print(each, file=sys.stderr)
+        print(one_line(each), file=sys.stderr)
+
+
+def one_line(message: object) -> str:
+    r"""Return a message as one line, with control characters escaped.
+
+    Examples
+    --------
+    >>> print(one_line("Input X contains NaN.\nUse --missing \x1b[0m."))
+    Input X contains NaN. Use --missing \x1b[0m.
+    """
+    return printable(re.sub(r"[ \t]*[\r\n]\s*", " ", str(message).strip()))
 
 
 def print_json(results: Any) -> None:
-    """Print results as one JSON object. NaN and infinity become null.
+    r"""Print results as one JSON object. NaN and infinity become null.
 
     Parameters
     ----------
@@ -32,10 +91,12 @@ def print_json(results: Any) -> None:
 
     Examples
     --------
-    >>> print_json({"score": math.nan, "names": ("a", "b")})
-    {"score": null, "names": ["a", "b"]}
+    >>> print_json({"score": math.nan, "names": ("a", "\u202e")})
+    {"score": null, "names": ["a", "\u202e"]}
     """
-    print(json.dumps(_jsonable(results), ensure_ascii=False))
+    text = json.dumps(_jsonable(results), ensure_ascii=False)
+    # JSON escapes only the control characters of ASCII.
+    print("".join(each if printable(each) == each else json.dumps(each)[1:-1] for each in text))
 
 
 def _jsonable(value: Any) -> Any:
@@ -51,7 +112,7 @@ def _jsonable(value: Any) -> Any:
 
 
 def escape_markup(value: object) -> str:
-    r"""Escape Rich markup in a value, so that the value is printed literally.
+    r"""Escape Rich markup and control characters in a value, so that it is printed literally.
 
     Examples
     --------
@@ -60,7 +121,7 @@ def escape_markup(value: object) -> str:
     """
     from rich.markup import escape
 
-    return escape(str(value))
+    return escape(printable(value))
 
 
 class ProgressBar:
@@ -92,7 +153,7 @@ class ProgressBar:
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task(title, total=None)
+        self._task = self._bar.add_task(escape_markup(title), total=None)
 
     def __enter__(self) -> Any:
         self._bar.start()
@@ -103,3 +164,21 @@ class ProgressBar:
 
     def _update(self, n_done: int, n_total: int | None, cell: "Cell | None" = None) -> None:
         self._bar.update(self._task, completed=n_done, total=n_total)
+
+
+def escape_warnings_and_tracebacks() -> None:
+    """Let Python escape control characters in the warnings and tracebacks that it prints."""
+    warnings.formatwarning = _format_warning
+    sys.excepthook = _print_traceback
+
+
+def _format_warning(message: Warning | str, *location: Any, **more: Any) -> str:
+    """Return a warning without its location, because the user of the command wrote no code."""
+    return f"Warning: {one_line(message)}\n"
+
+
+def _print_traceback(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    lines = "".join(traceback.format_exception(kind, error, trace)).splitlines()
+    print(*map(printable, lines), sep="\n", file=sys.stderr)

@@ -19,7 +19,7 @@ from dimetric.cli._options import (
     split_names,
 )
 from dimetric.cli._read import learner_from, read
-from dimetric.cli._terminal import ProgressBar, escape_markup, print_json, print_notes
+from dimetric.cli._terminal import ProgressBar, escape_markup, one_line, print_json, print_notes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -181,12 +181,15 @@ def _print_results(
     for row in choice.table:
         gain = "" if row.learner == "Euclidean" else f"{row.gain:+.3f}"
         numbers = (f"{row.score:.3f}", f"{row.std:.3f}", gain, f"{row.seconds:.3f}")
-        table.add_row(row.learner, *numbers, style="bold" if row.learner == choice.best else "")
+        table.add_row(
+            escape_markup(row.learner), *numbers, style="bold" if row.learner == choice.best else ""
+        )
     console.print(table)
     for name, reason in choice.dropped.items():
-        console.print(f"  {name} was dropped. {escape_markup(reason)}")
+        console.print(f"  {escape_markup(name)} was dropped. {escape_markup(one_line(reason))}")
     means = ", ".join(
-        f"{name} {percent(scores.mean())}" for name, scores in choice.final_scores.items()
+        f"{escape_markup(name)} {percent(scores.mean())}"
+        for name, scores in choice.final_scores.items()
     )
     n_folds = len(choice.final_scores[choice.best])
     rows = "of the same rows"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dimetric.cli._apply import EscapeFormulas, formula_notes
 from dimetric.cli._options import (
     Data,
     Drop,
@@ -22,7 +23,7 @@ from dimetric.cli._picture import (
     write_picture,
 )
 from dimetric.cli._read import read
-from dimetric.cli._terminal import print_json, print_notes
+from dimetric.cli._terminal import print_json, print_lines, print_notes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,6 +94,7 @@ def embed(
     scale: Scale = "standard",
     drop: Drop = "",
     missing: Missing = "drop",
+    escape_formulas: EscapeFormulas = False,
     header: Header = None,
     seed: Seed = 0,
     json: Json = False,
@@ -128,27 +130,28 @@ def embed(
         if is_picture(file):
             notes += plot(file, embedded.Z, table, f"{type(model).__name__} of {table.name}")
         else:
-            write(file, embedded.Z, table, name)
+            n_formulas = write(file, embedded.Z, table, name, escape_formulas=escape_formulas)
+            notes += formula_notes(n_formulas, file, escape_formulas)
     if json:
         print_json(_results(embedded, model) | {"written": files, "notes": notes})
         return
     print_notes(*notes)
     n, d = embedded.X.shape
     sizes = f"{n} rows, from {d} features to {embedded.Z.shape[1]} dimensions"
-    print(f"{type(model).__name__}: {sizes}, {embedded.seconds:.1f} s")
+    lines = [f"{type(model).__name__}: {sizes}, {embedded.seconds:.1f} s"]
     if embedded.quality is not None:
-        print(*quality_lines(embedded.quality), sep="\n")
-    print(f"Written: {', '.join(str(file) for file in files)}")
+        lines += quality_lines(embedded.quality)
+    print_lines(*lines, f"Written: {', '.join(str(file) for file in files)}", out=files)
 
 
 def _checked_files(out: list[Path] | None, data: Path, name: str) -> list[Path]:
     """Return the files to write. Raise if an extension is not supported."""
     from dimetric.data._files import table_name
-    from dimetric.data._writers import WRITABLE_EXTENSIONS
+    from dimetric.data._writers import WRITABLE_EXTENSIONS, is_writable_table
 
     files = out or [Path(f"{table_name(data)}-{name}.png")]
     for file in files:
-        if not is_picture(file) and not file.name.lower().endswith(WRITABLE_EXTENSIONS):
+        if not is_picture(file) and not is_writable_table(file):
             extensions = ", ".join((*PICTURE_EXTENSIONS, *WRITABLE_EXTENSIONS))
             raise ValueError(f"Unsupported file type: {file}. Use one of {extensions}.")
     if any(is_picture(file) for file in files):
@@ -204,8 +207,18 @@ def plot(file: Path, Z: "np.ndarray", table: "TableSamples", title: str) -> list
     return notes
 
 
-def write(file: Path, Z: "np.ndarray", table: "TableSamples", name: str) -> None:
-    """Write the row indices, the coordinates, and the colour column if there is one."""
+def write(
+    file: Path,
+    Z: "np.ndarray",
+    table: "TableSamples",
+    name: str,
+    *,
+    escape_formulas: bool = False,
+) -> int:
+    """Write the row indices, the coordinates, and the colour column if there is one.
+
+    Return the number of texts in a CSV file that a spreadsheet program would run as formulas.
+    """
     from dimetric.data._writers import ColumnWriter
 
     coordinates = [f"{name}{i}" for i in range(Z.shape[1])]
@@ -213,5 +226,6 @@ def write(file: Path, Z: "np.ndarray", table: "TableSamples", name: str) -> None
     if table.y is not None:
         color = str(table.target)
         columns[color if color not in columns else f"{color}_"] = table.y
-    with ColumnWriter(file, {"X": coordinates}) as writer:
+    with ColumnWriter(file, {"X": coordinates}, escape_formulas=escape_formulas) as writer:
         writer.write(columns)
+    return writer.n_formula_cells

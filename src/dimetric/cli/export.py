@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric.cli._options import Header, Json, ModelFile, check_choice, split_names
-from dimetric.cli._terminal import print_json, print_notes
+from dimetric.cli._terminal import check_json_output, print_json, print_lines, print_notes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,6 +87,7 @@ def export(
     import dimetric
 
     _check_usage(to, out, data, id, kind, dtype)
+    check_json_output(json, out)
     loaded = dimetric.load(model)
     results: dict[str, Any] = {"model": model, "to": to.value, "out": out, "notes": []}
     if to in INDEXES:
@@ -151,15 +152,17 @@ def _sql_columns(model: Any, columns: str) -> str | list[str] | None:
 
 def _print_results(results: dict[str, Any], to: Format, out: Path) -> None:
     print_notes(*results["notes"])
+    lines = []
     if "columns" in results:
         shown = ", ".join(results["columns"][:MAX_SHOWN_COLUMNS])
         more = ", ..." if len(results["columns"]) > MAX_SHOWN_COLUMNS else ""
-        print(f"The input X has {len(results['columns'])} numeric columns: {shown}{more}")
+        lines = [f"The input X has {len(results['columns'])} numeric columns: {shown}{more}"]
     if "samples" in results:
-        print(f"The index contains {results['samples']} samples.")
-    print(f"Written: {out}")
+        lines.append(f"The index contains {results['samples']} samples.")
+    lines.append(f"Written: {out}")
     if to is not Format.numpy or out.stem.isidentifier():
-        print(f"To use it: {HOW_TO_USE[to].format(out=str(out), stem=out.stem)}")
+        lines.append(f"To use it: {HOW_TO_USE[to].format(out=str(out), stem=out.stem)}")
+    print_lines(*lines, out=out)
 
 
 def _write_index(

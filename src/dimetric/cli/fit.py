@@ -18,7 +18,7 @@ from dimetric.cli._options import (
     check_choice,
 )
 from dimetric.cli._read import learner_from, read
-from dimetric.cli._terminal import print_json, print_notes
+from dimetric.cli._terminal import check_json_output, print_json, print_lines, print_notes
 
 MAX_SHOWN_CLASSES = 10
 
@@ -56,6 +56,7 @@ def fit(
     from dimetric.advice._model import SCALERS, fit_table
     from dimetric.advice._table import class_counts
 
+    check_json_output(json, out)
     model = learner_from(learner, option, seed)
     needs_target = model is None or model.__sklearn_tags__().target_tags.required
     table = read(data, target, drop, missing, header, needs_target=needs_target)
@@ -96,16 +97,16 @@ def _check_neighbor_count(k: int, n_rows: int) -> None:
 def _print_results(results: dict[str, Any], name: str, k: int) -> None:
     print_notes(*results["notes"])
     rows, features, seconds = (results[each] for each in ("rows", "features", "seconds"))
-    print(f"{name}: {rows} rows, {features} features, {seconds:.1f} s")
+    lines = [f"{name}: {rows} rows, {features} features, {seconds:.1f} s"]
     classes = results["classes"]
     if classes:
         shown = list(classes.items())[:MAX_SHOWN_CLASSES]
         sizes = ", ".join(f"{name} ({count})" for name, count in shown)
         others = f" and {len(classes) - len(shown)} more" if len(classes) > len(shown) else ""
         score = results["leave_one_out_accuracy"]
-        print(f"{len(classes)} classes: {sizes}{others}")
-        print(
+        lines += [
+            f"{len(classes)} classes: {sizes}{others}",
             f"Training accuracy ({k}-NN, leave-one-out): {score:.3f}. Optimistic; run "
-            "'dimetric compare' for a fair estimate."
-        )
-    print(f"Written: {results['model']}")
+            "'dimetric compare' for a fair estimate.",
+        ]
+    print_lines(*lines, f"Written: {results['model']}", out=results["model"])

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dimetric._names import printable
 from dimetric.cli._options import Json, ModelFile
 from dimetric.cli._terminal import print_json
 
@@ -42,7 +43,7 @@ def description_table(path: Path, about: dict[str, Any]) -> "Table":
     from rich.text import Text
 
     size = readable_size(about["bytes"])
-    rows = [("file", f"{path} ({size}, format {about['format']})")]
+    rows = [("file", f"{printable(path)} ({size}, format {about['format']})")]
     for step in about.get("steps") or [about]:
         rows.append((printable(step.get("name", "model")), _estimator_repr(step)))
     features, classes = about["features"], about["classes"]
@@ -87,18 +88,6 @@ def _name_list(names: list[Any] | None, count: int | None) -> str:
     n_hidden = len(names) - MAX_SHOWN_NAMES
     more = f" and {n_hidden} more" if n_hidden > 0 else ""
     return f"{len(names)}: {shown}{more}"
-
-
-def printable(value: Any) -> str:
-    r"""Return a value as a string, with control characters of the terminal escaped.
-
-    Examples
-    --------
-    >>> print(printable("red\x1b[31m"))
-    red\x1b[31m
-    """
-    text = str(value)
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def readable_size(n_bytes: int) -> str:

@@ -4,13 +4,13 @@ The modules import large packages inside functions, so that ``--help`` is fast.
 """
 
 import sys
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
 from typing import Annotated, Any
 
 from dimetric.cli._interrupts import catch_signals, interrupt_exit, was_printed
+from dimetric.cli._terminal import escape_warnings_and_tracebacks, one_line
 
 try:
     import typer
@@ -34,13 +34,12 @@ def main() -> None:
     """Run the command. Errors that a user can fix are printed without a traceback."""
     if typer is None:  # pragma: no cover - the tests have it
         sys.exit("The command requires extra packages: run pip install 'dimetric[cli]'.")
+    escape_warnings_and_tracebacks()
     try:
         catch_signals()
-        with warnings.catch_warnings():
-            warnings.showwarning = _print_warning
-            app()
+        app()
     except (ValueError, OSError, ImportError) as error:
-        sys.exit(f"dimetric: {error}")
+        sys.exit(f"dimetric: {one_line(error)}")
     except (KeyboardInterrupt, SystemExit) as error:
         # Typer turns an interrupt that comes before the verb into an exit without a word.
         if not isinstance(error, SystemExit) or (error.code == 130 and not was_printed()):
@@ -61,13 +60,10 @@ def _ending_with_a_line(verb: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _print_warning(message: Warning | str, *location: Any, **more: Any) -> None:
-    """Print a warning without its location, because the user of the command wrote no code."""
-    print(f"Warning: {message}", file=sys.stderr)
-
-
 if typer is not None:
-    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+    from dimetric.cli._usage_errors import PrintableGroup
+
+    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, cls=PrintableGroup)
 
     @app.callback(invoke_without_command=True)
     def about(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric._names import suggest
+from dimetric._names import printable, suggest
 from dimetric.cli._options import Header, Json, ModelFile, NewData, split_names
 from dimetric.cli._picture import (
     PICTURE_EXTENSIONS,
@@ -13,7 +13,7 @@ from dimetric.cli._picture import (
     use_headless_backend,
     write_picture,
 )
-from dimetric.cli._terminal import print_json, print_notes
+from dimetric.cli._terminal import print_json, print_lines, print_notes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,7 +90,7 @@ def neighbors(
     print_notes(*notes)
     _print_results(near, complete.rows, texts, name)
     if out is not None:
-        print(f"Written: {out}")
+        print_lines(f"Written: {out}", out=out)
 
 
 def _plot(
@@ -110,15 +110,14 @@ def _print_results(
     """Print the neighbours under both distances."""
     values_of_row = ", ".join(f"{column} {values[near.row]}" for column, values in texts.items())
     index = row_indices[near.row]
-    print(f"Row {index}: {values_of_row}" if values_of_row else f"Row {index}")
+    print_lines(f"Row {index}: {values_of_row}" if values_of_row else f"Row {index}")
     for title, positions, distances in (
         ("Euclidean", near.before, near.distances_before),
         (name, near.after, near.distances_after),
     ):
-        print(f"\n{title}")
-        print(*table_lines(near, positions, distances, row_indices, texts), sep="\n")
+        print_lines("", title, *table_lines(near, positions, distances, row_indices, texts))
     counts = f"{len(near.kept)} kept, {len(near.new)} new, {len(near.lost)} lost"
-    print(f"\nNeighbours under {name}, compared with Euclidean: {counts}.")
+    print_lines("", f"Neighbours under {name}, compared with Euclidean: {counts}.")
 
 
 def table_lines(
@@ -136,7 +135,7 @@ def table_lines(
         change = "new" if i in near.new else "lost" if i in near.lost else ""
         texts = [str(values[i]) for values in shown.values()]
         rows.append([str(row_indices[i]), f"{distances[i]:.4g}", change, *texts])
-    rows = [[cut_end(each, MAX_CELL_LENGTH) for each in row] for row in rows]
+    rows = [[cut_end(printable(each), MAX_CELL_LENGTH) for each in row] for row in rows]
     widths = [max(len(each) for each in column) for column in zip(*rows, strict=True)]
     return [
         "  "

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from dimetric.cli._apply import open_reader, write
+from dimetric.cli._apply import EscapeFormulas, open_reader, write
 from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results
-from dimetric.cli._terminal import print_json
+from dimetric.cli._terminal import print_json, print_lines
 
 
 def predict(
@@ -21,6 +21,7 @@ def predict(
         ),
     ] = False,
     keep: Keep = "",
+    escape_formulas: EscapeFormulas = False,
     header: Header = None,
     json: Json = False,
 ) -> None:
@@ -39,7 +40,7 @@ def predict(
             "or use 'dimetric transform'."
         )
     results = Predictions(reader.parts.last, probabilities=probabilities)
-    write(reader, results, out, "rows predicted")
+    notes = write(reader, results, out, "rows predicted", escape_formulas=escape_formulas)
     if json:
         print_json(
             {
@@ -47,8 +48,8 @@ def predict(
                 "rows": reader.n_rows,
                 "incomplete_rows": reader.n_incomplete,
                 "classes": results.counts,
-                "notes": reader.notes(),
+                "notes": notes,
             }
         )
     elif out is not None:
-        print(f"Written: {out}")
+        print_lines(f"Written: {out}", out=out)

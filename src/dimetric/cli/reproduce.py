@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dimetric._names import printable
 from dimetric.cli._options import Jobs, Json, split_names
-from dimetric.cli._terminal import ProgressBar, print_json, print_notes
+from dimetric.cli._terminal import ProgressBar, escape_markup, print_json, print_notes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,7 +101,8 @@ def reproduce(
             results.append({"experiment": experiment, "k": each} | _result(reproduction, files))
         else:
             show(reproduction, console)
-            console.print(f"Written: {', '.join(str(file) for file in files)}", soft_wrap=True)
+            written = escape_markup(", ".join(str(file) for file in files))
+            console.print(f"Written: {written}", soft_wrap=True)
         print_notes(*_failures(reproduction.result.cells))
         all_scored = all_scored and any(cell.status == "ok" for cell in reproduction.result.cells)
     if json:
@@ -131,16 +133,17 @@ def show(reproduction: "paper.Reproduction", console: "Console") -> None:
     from dimetric.experiments import _report as report
     from dimetric.stats import verdict
 
-    console.print(f"[bold]{reproduction.title}[/bold]")
+    console.print(f"[bold]{escape_markup(reproduction.title)}[/bold]")
     console.print("Test scores. Each cell shows our score, and the published one under it.")
     for score_table in reproduction.score_tables:
         for columns in _pages(score_table, console.width):
             console.print(_scores(score_table, columns))
         if report.coverage(score_table):
-            console.print(report.coverage(score_table), highlight=False, markup=False)
+            console.print(escape_markup(report.coverage(score_table)), highlight=False)
     for (baseline, learner), each in reproduction.posteriors().items():
-        console.print(verdict(baseline, learner, each), highlight=False, markup=False)
-    console.print(str(reproduction.result), highlight=False)
+        console.print(escape_markup(verdict(baseline, learner, each)), highlight=False)
+    for line in str(reproduction.result).splitlines():
+        console.print(escape_markup(line), highlight=False)
 
 
 def _failures(cells: "list[Cell]") -> list[str]:
@@ -179,15 +182,15 @@ def _scores(score_table: "ScoreTable", columns: list[int]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=score_table.name or None, show_lines=True, padding=(0, 0))
+    table = Table(title=escape_markup(score_table.name) or None, show_lines=True, padding=(0, 0))
     table.add_column("dimension" if score_table.name else "data", no_wrap=True)
     for j in columns:
-        name = Text("\n".join(score_table.learners[j].split()))
+        name = Text("\n".join(map(printable, score_table.learners[j].split())))
         table.add_column(name, justify="right", no_wrap=True)
     for row, ours, published in zip(
         score_table.rows, score_table.test, score_table.published_test, strict=True
     ):
-        table.add_row(row, *_pairs(ours[columns], published[columns]))
+        table.add_row(escape_markup(row), *_pairs(ours[columns], published[columns]))
     ours, published = score_table.averages("test"), score_table.averages("published_test")
     for title, digits, our_row, published_row in zip(
         ("average", "rank"), (4, 2), ours, published, strict=True

@@ -1,8 +1,8 @@
 """The verb ``transform``: map the rows of a table into the space of the learned distance."""
 
-from dimetric.cli._apply import open_reader, write
+from dimetric.cli._apply import EscapeFormulas, open_reader, write
 from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results
-from dimetric.cli._terminal import print_json
+from dimetric.cli._terminal import print_json, print_lines
 
 
 def transform(
@@ -10,6 +10,7 @@ def transform(
     data: NewData,
     out: Results = None,
     keep: Keep = "",
+    escape_formulas: EscapeFormulas = False,
     header: Header = None,
     json: Json = False,
 ) -> None:
@@ -24,7 +25,7 @@ def transform(
 
     parts = reader.parts
     results = Coordinates(parts.last, parts.encoder.get_feature_names_out())
-    write(reader, results, out, "rows transformed")
+    notes = write(reader, results, out, "rows transformed", escape_formulas=escape_formulas)
     if json:
         print_json(
             {
@@ -32,8 +33,8 @@ def transform(
                 "rows": reader.n_rows,
                 "incomplete_rows": reader.n_incomplete,
                 "columns": results.names,
-                "notes": reader.notes(),
+                "notes": notes,
             }
         )
     elif out is not None:
-        print(f"Written: {out}")
+        print_lines(f"Written: {out}", out=out)

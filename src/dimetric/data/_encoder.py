@@ -8,8 +8,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from dimetric._arguments import ArgumentErrorMixin
 from dimetric._compat import StrOptions, check_params
-from dimetric._names import ArgumentErrorMixin, suggest
+from dimetric._names import suggest
 from dimetric._warnings import warn
 from dimetric.data._categories import (
     UNKNOWN_CODE,

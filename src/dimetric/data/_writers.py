@@ -1,5 +1,7 @@
 """Write columns to CSV, Parquet or NPZ files in chunks of rows."""
 
+import codecs
+import io
 import sys
 import tempfile
 import zipfile
@@ -10,7 +12,9 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from dimetric._files import atomic_write
+from dimetric._files import atomic_write, is_stream
+from dimetric._names import printable
+from dimetric.data._formulas import FormulaCells
 from dimetric.data._missing import is_missing_value
 
 WRITABLE_EXTENSIONS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npz")
@@ -19,9 +23,14 @@ BYTES_PER_COPY = 2**20
 Columns = dict[str, np.ndarray]
 
 
+def is_writable_table(path: Path) -> bool:
+    """Return whether a table can be written to a path. A pipe without an extension gets CSV."""
+    return path.name.lower().endswith(WRITABLE_EXTENSIONS) or is_stream(path)
+
+
 def check_extension(path: Path | None) -> None:
     """Raise if the extension of a file is not supported, before any work is done."""
-    if path is not None and not path.name.lower().endswith(WRITABLE_EXTENSIONS):
+    if path is not None and not is_writable_table(path):
         raise ValueError(
             f"Unsupported file type: {path}. Supported extensions are "
             f"{', '.join(WRITABLE_EXTENSIONS)}."
@@ -40,6 +49,14 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         column becomes a separate array.
     dtype_examples : mapping of str to ndarray
         Example values of columns whose dtype cannot be inferred from the first rows.
+    escape_formulas : bool, default=False
+        In CSV files, whether to put an apostrophe before names and texts that a spreadsheet program
+        would run as formulas, such as ``=A1``. By default, all values are written as they are.
+
+    Attributes
+    ----------
+    n_formula_cells : int
+        Number of such names and texts in a CSV file.
 
     Examples
     --------
@@ -57,11 +74,18 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         path: Path | None,
         matrices: Mapping[str, list[str]] | None = None,
         dtype_examples: Mapping[str, np.ndarray] | None = None,
+        *,
+        escape_formulas: bool = False,
     ) -> None:
         check_extension(path)
+        self._formulas = FormulaCells(escape=escape_formulas)
         self._path, self._matrices = path, matrices or {}
         self._dtype_examples = dtype_examples or {}
         self._writer: _Writer | None = None
+
+    @property
+    def n_formula_cells(self) -> int:
+        return self._formulas.count
 
     def __enter__(self) -> "ColumnWriter":
         self._stack = ExitStack()
@@ -96,7 +120,7 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         name = "" if self._path is None else self._path.name.lower()
         if self._file is not None and name.endswith(".npz"):
             return _NpzWriter(self._file, self._stack)
-        return _RowWriter(self._file, name, columns | dict(self._dtype_examples))
+        return _RowWriter(self._file, name, columns | dict(self._dtype_examples), self._formulas)
 
 
 class _Writer(Protocol):
@@ -127,7 +151,9 @@ def _join_matrices(columns: Columns, matrices: Mapping[str, list[str]]) -> Colum
 class _RowWriter:
     """Write rows as CSV or Parquet with pyarrow."""
 
-    def __init__(self, file: Path | None, name: str, columns: Columns) -> None:
+    def __init__(
+        self, file: Path | None, name: str, columns: Columns, formulas: FormulaCells
+    ) -> None:
         import pyarrow as pa
         from pyarrow import csv, parquet
 
@@ -135,25 +161,51 @@ class _RowWriter:
         self._schema = pa.schema(list(types.items()))
         self._file_sink: Any = None  # closed at the end, unlike standard output
         if name.endswith(".parquet"):
-            self._writer = parquet.ParquetWriter(file, self._schema)
+            self._writer, self._formulas = parquet.ParquetWriter(file, self._schema), None
             return
+        self._formulas = formulas
+        self._names = formulas.apply(pa.array(list(types), pa.string())).to_pylist()
         compression = "gzip" if name.endswith(".gz") else None
         if file is not None:
             self._file_sink = pa.output_stream(file, compression)
         separator = "\t" if name.endswith((".tsv", ".tsv.gz")) else ","
         options = csv.WriteOptions(delimiter=separator, quoting_style="needed")
-        sink = sys.stdout.buffer if file is None else self._file_sink
-        self._writer = csv.CSVWriter(sink, self._schema, write_options=options)
+        sink = _standard_output() if file is None else self._file_sink
+        fields = [pa.field(*each) for each in zip(self._names, types.values(), strict=True)]
+        self._writer = csv.CSVWriter(sink, pa.schema(fields), write_options=options)
 
     def write(self, columns: Columns) -> None:
         import pyarrow as pa
 
-        self._writer.write_table(pa.table(_arrow(columns, self._schema), schema=self._schema))
+        table = pa.table(_arrow(columns, self._schema), schema=self._schema)
+        if self._formulas is not None:
+            table = self._formulas.apply_to_table(table).rename_columns(self._names)
+        self._writer.write_table(table)
 
     def close(self) -> None:
         self._writer.close()
         if self._file_sink is not None:
             self._file_sink.close()
+
+
+def _standard_output() -> Any:
+    """Return standard output. If it is a terminal, control characters are escaped."""
+    return _TerminalOutput() if sys.stdout.isatty() else sys.stdout.buffer
+
+
+class _TerminalOutput(io.BufferedIOBase):
+    """Print UTF-8 text to the terminal, with control characters escaped."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        lines = self._decoder.decode(bytes(content)).split("\n")
+        sys.stdout.write("\n".join(map(printable, lines)))
+        return len(content)
 
 
 def _arrow(columns: Columns, schema: Any = None) -> dict[str, Any]:

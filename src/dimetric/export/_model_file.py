@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import check_types
 from dimetric._files import atomic_write
+from dimetric._names import printable
 from dimetric._versions import installed_versions
 from dimetric._warnings import warn
 from dimetric.export._container import (
@@ -255,8 +256,9 @@ def _warn_if_sklearn_differs(header: dict[str, Any]) -> None:
     text = json.dumps(header["model"])
     if then != now and any(f'"$class": "{name}"' in text for name in SKLEARN_CLASSES):
         warn(
-            f"The model was saved with scikit-learn {then}, but version {now} is installed. Its "
-            "scalers may behave differently. If results differ, fit and save the model again.",
+            f"The model was saved with scikit-learn {printable(then)}, but version {now} is "
+            "installed. Its scalers may behave differently. If results differ, fit and save the "
+            "model again.",
         )
 
 

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
+from dimetric._arguments import ArgumentErrorMixin
 from dimetric._compat import Interval, StrOptions, check_params
-from dimetric._names import ArgumentErrorMixin
 
 NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
 # For each parameter of a kernel function: the default value, and the kernels that use it.

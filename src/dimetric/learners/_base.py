@@ -14,6 +14,7 @@ from sklearn.base import (
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arguments import ArgumentErrorMixin
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.validation import (
     checked_array,
@@ -22,7 +23,6 @@ from dimetric._arrays.validation import (
     encode_labels,
 )
 from dimetric._compat import CallbackSupportMixin, Progress, fit_method
-from dimetric._names import ArgumentErrorMixin
 from dimetric.supervision._validation import checked_constraints, supervision_source
 from dimetric.supervision.labels import Labels, Supervision
 from dimetric.supervision.pairs import Pairs

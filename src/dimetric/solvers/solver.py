@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from dimetric._names import ArgumentErrorMixin
+from dimetric._arguments import ArgumentErrorMixin
 from dimetric.solvers.result import Callback, Function, Result
 
 
