@@ -197,6 +197,25 @@ def _stop(helpers: Sequence[_Helper[S, T]], stops: list[bool]) -> None:
         raise interrupt
 
 
+def uninterrupted(work: Callable[[], T]) -> T:
+    """Return the result of a function. Ctrl-C takes effect when the function has ended.
+
+    The function runs on another thread, which Python does not interrupt.
+
+    Examples
+    --------
+    >>> uninterrupted(lambda: 1)
+    1
+    """
+    helper: _Helper[None, T] = _Helper(lambda _: work(), iter(()), [])
+    try:
+        helper.start()
+        helper.wait()
+    finally:
+        _stop([helper], [])
+    return helper.result()
+
+
 def run_on_threads(
     work: Callable[[Iterator[S]], T],
     tasks: Sequence[S],

@@ -15,7 +15,8 @@ Metric = str | Callable[..., float]
 
 TREE_FEATURES = 12  # up to this many features, a tree is faster than matrix products
 # The rows of a tree query are limited so that it takes at most a few tenths of a second.
-SLICE_VALUES = 2**27  # queries times values in the tree
+SLICE_VALUES = 10**7  # coordinates compared in a slice, if each query compares VISITED_VALUES
+VISITED_VALUES = 200  # of a query in d dimensions, times 2**d; roughly right for normal data
 SLICE_NEIGHBORS = 2**22  # queries times neighbours
 MIN_SLICE_ROWS, MAX_SLICE_ROWS = 16, 256
 
@@ -152,7 +153,8 @@ def _query(tree: Any, X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     interpreter, because SciPy's threads go on.
     """
     distances, indices = np.empty((len(X), k)), np.empty((len(X), k), np.int64)
-    rows = min(MAX_SLICE_ROWS, SLICE_VALUES // tree.data.size, SLICE_NEIGHBORS // k)
+    compared = min(tree.data.size, 2**tree.m * VISITED_VALUES)
+    rows = min(MAX_SLICE_ROWS, SLICE_VALUES // compared, SLICE_NEIGHBORS // k)
 
     def work(blocks: Iterator[slice]) -> None:
         for b in blocks:
