@@ -14,8 +14,9 @@ from dimetric.neighbors.euclidean_search import euclidean_neighbors
 Metric = str | Callable[..., float]
 
 TREE_FEATURES = 12  # up to this many features, a tree is faster than matrix products
+BLOCK_DISTANCES = 2**20  # distances that one call computes
 # The rows of a tree query are limited so that it takes at most a few tenths of a second.
-SLICE_VALUES = 10**7  # coordinates compared in a slice, if each query compares VISITED_VALUES
+SLICE_VALUES = 4 * 10**6  # coordinates compared in a slice, if each query compares VISITED_VALUES
 VISITED_VALUES = 200  # of a query in d dimensions, times 2**d; roughly right for normal data
 SLICE_NEIGHBORS = 2**22  # queries times neighbours
 MIN_SLICE_ROWS, MAX_SLICE_ROWS = 16, 256
@@ -94,13 +95,25 @@ def distances_between(
     array([[5., 0.]])
     """
     if is_euclidean(metric, metric_params) and not sparse.issparse(X):
-        from scipy.spatial.distance import cdist
-
-        return cdist(X, points).astype(X.dtype, copy=False)
+        return _euclidean_distances(X, points)
     from sklearn.metrics import pairwise_distances
 
     distances = pairwise_distances(X, points, metric=metric, **(metric_params or {}))
     return distances.astype(X.dtype, copy=False)
+
+
+def _euclidean_distances(X: np.ndarray, points: np.ndarray) -> np.ndarray:
+    from scipy.spatial.distance import cdist
+
+    distances = np.empty((len(X), len(points)), X.dtype)
+
+    def work(blocks: Iterator[slice]) -> None:
+        for b in blocks:
+            distances[b] = cdist(X[b], points)
+
+    blocks = list(row_blocks(len(X), max(1, BLOCK_DISTANCES // max(1, len(points)))))
+    run_on_threads(work, blocks, n_rows=len(X), shared_queue=True)
+    return distances
 
 
 def nearest_neighbors_model(metric: Metric, metric_params: dict[str, Any] | None) -> Any:
