@@ -127,6 +127,15 @@ def cross_validate():
 
 
 @case
+def cross_validate_jobs():
+    from dimetric import NCA, KNNClassifier
+    from dimetric.selection import cross_validate
+
+    X, y = samples(2_000, 10)
+    return lambda: cross_validate(KNNClassifier(learner=NCA()), X, y, n_jobs=2)
+
+
+@case
 def compare():
     from dimetric import compare
 
