@@ -119,11 +119,20 @@ def embedding_quality():
 
 @case
 def cross_validate():
-    from dimetric import NCA
+    from dimetric import NCA, KNNClassifier
     from dimetric.selection import cross_validate
 
     X, y = samples(2_000, 10)
-    return lambda: cross_validate(NCA(), X, y)
+    return lambda: cross_validate(KNNClassifier(learner=NCA()), X, y)
+
+
+@case
+def cross_validate_jobs():
+    from dimetric import NCA, KNNClassifier
+    from dimetric.selection import cross_validate
+
+    X, y = samples(2_000, 10)
+    return lambda: cross_validate(KNNClassifier(learner=NCA()), X, y, n_jobs=2)
 
 
 @case

@@ -6,13 +6,14 @@ with the Python threads for the cores.
 
 Python delivers Ctrl-C to the main thread only. If it interrupts the thread that waits for the
 results, the other threads stop after their current task, and the exception is raised when all of
-them have ended. So a task should take at most a few tenths of a second.
+them have ended. So a task should take at most a few tenths of a second. A longer task calls
+:func:`stop_if_interrupted` now and then.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
 from functools import cache
-from threading import Lock, Thread, get_ident
+from threading import Lock, Thread, get_ident, local
 from threading import enumerate as enumerate_threads
 from time import monotonic, sleep
 from typing import Any, Generic, TypeVar
@@ -136,8 +137,11 @@ class _Helper(Thread, Generic[S, T]):
 
     def run(self) -> None:
         """Call the function."""
+        _of_thread.stops = self._stops
         try:
             self._result = self._caller_context.run(self._work, until(self._stops, self._tasks))
+        except _StoppedError:
+            pass  # the caller raises the error
         except BaseException as error:
             self._error = error
             self._stops.append(True)
@@ -174,6 +178,19 @@ class _Helper(Thread, Generic[S, T]):
         return self._result
 
 
+class _StoppedError(Exception):
+    """Ends a task after an interrupt or an error in another thread."""
+
+
+_of_thread = local()  # its attribute `stops` is that of the helper
+
+
+def stop_if_interrupted() -> None:
+    """End the task if Ctrl-C interrupted the thread that waits for it, or another task failed."""
+    if getattr(_of_thread, "stops", None):
+        raise _StoppedError
+
+
 def until(stops: list[bool], tasks: Iterator[S]) -> Iterator[S]:
     """Yield tasks until there are none, or until `stops` is not empty."""
     for task in tasks:
@@ -195,6 +212,25 @@ def _stop(helpers: Sequence[_Helper[S, T]], stops: list[bool]) -> None:
             interrupt = error
     if interrupt is not None:
         raise interrupt
+
+
+def uninterrupted(work: Callable[[], T]) -> T:
+    """Return the result of a function. Ctrl-C takes effect when the function has ended.
+
+    The function runs on another thread, which Python does not interrupt.
+
+    Examples
+    --------
+    >>> uninterrupted(lambda: 1)
+    1
+    """
+    helper: _Helper[None, T] = _Helper(lambda _: work(), iter(()), [])
+    try:
+        helper.start()
+        helper.wait()
+    finally:
+        _stop([helper], [])
+    return helper.result()
 
 
 def run_on_threads(

@@ -3,9 +3,8 @@
 try:
     from dimetric.cli.main import main
 except KeyboardInterrupt:  # Ctrl-C during the imports should not print a traceback either
-    import sys
+    from dimetric.cli._interrupts import interrupt_exit
 
-    print("Interrupted.", file=sys.stderr)
-    raise SystemExit(130) from None
+    raise interrupt_exit() from None
 
 __all__ = ["main"]

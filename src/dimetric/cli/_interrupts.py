@@ -8,9 +8,11 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 
-GRACE_SECONDS = 1.5  # time that the main thread has to end what it does
+GRACE_SECONDS = 1.5  # time that the main thread has to end
 SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides the cursor
 LINES = {signal.SIGINT: "Interrupted.", signal.SIGTERM: "Terminated."}
 
@@ -18,26 +20,41 @@ _received: list[int] = []  # the first signal
 _printed: list[bool] = []  # not empty when the line has been printed
 
 
-def catch_signals() -> None:
+@contextmanager
+def ending_on_signals() -> Iterator[None]:
     """Turn the first signal into a KeyboardInterrupt, and ignore all further ones.
 
     Python handles a signal only when the main thread returns from a library function, and a large
     factorisation can take minutes. If the main thread has not ended in time, another thread ends
     the process.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return  # only the main thread may install handlers
     wake, signalled = os.pipe()
     os.set_blocking(signalled, False)
     signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
     threading.Thread(target=_end_in_time, args=(wake,), daemon=True).start()
     for number in LINES:
         signal.signal(number, _raise)
+    try:
+        yield
+    finally:
+        _ignore_signals()
+        if _received:
+            # The interrupt may have arrived as another exception, such as SystemExit from Typer or
+            # ImportError from a package that it interrupted.
+            if not _printed:
+                interrupt_exit()
+            with suppress(OSError):
+                sys.stdout.flush()
+            os._exit(128 + _received[0])  # at once, because the end of Python can take a second
+
+
+def _ignore_signals() -> None:
+    for number in LINES:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    for each in LINES:
-        signal.signal(each, signal.SIG_IGN)
+    _ignore_signals()
     _received.append(number)
     raise KeyboardInterrupt
 
@@ -65,9 +82,7 @@ def interrupt_exit(hint: object = "") -> SystemExit:
     number = _received[0] if _received else signal.SIGINT
     _printed.append(True)
     print(f"{LINES[signal.Signals(number)]} {hint}".strip(), file=sys.stderr, flush=True)
+    # If the interrupt came while exec() compiled a string, Python remembers it and kills itself
+    # with SIGINT at the end, whatever the exit code is. The next string clears that mark.
+    exec("")
     return SystemExit(128 + number)
-
-
-def was_printed() -> bool:
-    """Return whether the line has been printed."""
-    return bool(_printed)

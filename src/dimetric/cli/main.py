@@ -9,7 +9,7 @@ from functools import wraps
 from importlib import import_module
 from typing import Annotated, Any
 
-from dimetric.cli._interrupts import catch_signals, interrupt_exit, was_printed
+from dimetric.cli._interrupts import ending_on_signals, interrupt_exit
 from dimetric.cli._terminal import escape_warnings_and_tracebacks, one_line
 
 try:
@@ -36,15 +36,10 @@ def main() -> None:
         sys.exit("The command requires extra packages: run pip install 'dimetric[cli]'.")
     escape_warnings_and_tracebacks()
     try:
-        catch_signals()
-        app()
+        with ending_on_signals():
+            app()
     except (ValueError, OSError, ImportError) as error:
         sys.exit(f"dimetric: {one_line(error)}")
-    except (KeyboardInterrupt, SystemExit) as error:
-        # Typer turns an interrupt that comes before the verb into an exit without a word.
-        if not isinstance(error, SystemExit) or (error.code == 130 and not was_printed()):
-            raise interrupt_exit() from None
-        raise
 
 
 def _ending_with_a_line(verb: Callable[..., None]) -> Callable[..., None]:

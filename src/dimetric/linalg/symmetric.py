@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.threads import run_on_threads
+from dimetric._arrays.threads import run_on_threads, stop_if_interrupted
 
 TILE_SIZE = 256  # rows and columns of a tile, which fits into a core's cache
 N_PARTIAL_SUMS = 8  # fixed, so that results do not depend on the number of threads
@@ -140,6 +140,7 @@ class SymmetricProduct:
                 total = sums[index]
                 total[...] = 0.0
                 for a, b in self._positions[index::N_PARTIAL_SUMS]:
+                    stop_if_interrupted()
                     values = self._tile(a, b, buffer[: a.stop - a.start, : b.stop - b.start])
                     total[a] += values @ V[b]
                     if a != b:

@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.row_order import canonical_order
+from dimetric._arrays.row_order import canonical_order, distinct_rows
 from dimetric._warnings import warn
 from dimetric.neighbors.metric_search import (
     Metric,
@@ -265,5 +265,5 @@ def _shortest_leaving(
     left, right, length = outside[chosen], nearest_to[chosen], length[chosen]
     # Two components may have the same shortest edge.
     ends = np.sort(np.stack([left, right], axis=1), axis=1)
-    distinct = np.unique(ends, axis=0, return_index=True)[1]
+    distinct = np.unique(distinct_rows(ends)[1], return_index=True)[1]
     return left[distinct], right[distinct], length[distinct]

@@ -14,8 +14,10 @@ from dimetric.neighbors.euclidean_search import euclidean_neighbors
 Metric = str | Callable[..., float]
 
 TREE_FEATURES = 12  # up to this many features, a tree is faster than matrix products
+BLOCK_DISTANCES = 2**20  # distances that one call computes
 # The rows of a tree query are limited so that it takes at most a few tenths of a second.
-SLICE_VALUES = 2**27  # queries times values in the tree
+SLICE_VALUES = 4 * 10**6  # coordinates compared in a slice, if each query compares VISITED_VALUES
+VISITED_VALUES = 200  # of a query in d dimensions, times 2**d; roughly right for normal data
 SLICE_NEIGHBORS = 2**22  # queries times neighbours
 MIN_SLICE_ROWS, MAX_SLICE_ROWS = 16, 256
 
@@ -93,13 +95,25 @@ def distances_between(
     array([[5., 0.]])
     """
     if is_euclidean(metric, metric_params) and not sparse.issparse(X):
-        from scipy.spatial.distance import cdist
-
-        return cdist(X, points).astype(X.dtype, copy=False)
+        return _euclidean_distances(X, points)
     from sklearn.metrics import pairwise_distances
 
     distances = pairwise_distances(X, points, metric=metric, **(metric_params or {}))
     return distances.astype(X.dtype, copy=False)
+
+
+def _euclidean_distances(X: np.ndarray, points: np.ndarray) -> np.ndarray:
+    from scipy.spatial.distance import cdist
+
+    distances = np.empty((len(X), len(points)), X.dtype)
+
+    def work(blocks: Iterator[slice]) -> None:
+        for b in blocks:
+            distances[b] = cdist(X[b], points)
+
+    blocks = list(row_blocks(len(X), max(1, BLOCK_DISTANCES // max(1, len(points)))))
+    run_on_threads(work, blocks, n_rows=len(X), shared_queue=True)
+    return distances
 
 
 def nearest_neighbors_model(metric: Metric, metric_params: dict[str, Any] | None) -> Any:
@@ -152,7 +166,8 @@ def _query(tree: Any, X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     interpreter, because SciPy's threads go on.
     """
     distances, indices = np.empty((len(X), k)), np.empty((len(X), k), np.int64)
-    rows = min(MAX_SLICE_ROWS, SLICE_VALUES // tree.data.size, SLICE_NEIGHBORS // k)
+    compared = min(tree.data.size, 2**tree.m * VISITED_VALUES)
+    rows = min(MAX_SLICE_ROWS, SLICE_VALUES // compared, SLICE_NEIGHBORS // k)
 
     def work(blocks: Iterator[slice]) -> None:
         for b in blocks:

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from dimetric._arrays.threads import run_on_threads
+from dimetric._arrays.threads import run_on_threads, stop_if_interrupted
 
 LANES = 16  # sources searched together
 GROUP_NODES = 400  # maximum number of nodes visited to find the sources of a group
+MAX_SEARCHED_NODES = 2**16  # in one call of a kernel, which takes some hundredths of a second
 TRANSPOSED_NODES = 64  # nodes in a block that is transposed within the cache
 
 
@@ -49,7 +50,10 @@ def shortest_paths(
         dist, keys = np.empty((n, lanes)), np.empty(n)
         nodes, position = np.empty(n, np.int32), np.empty(n, np.int32)
         for group in tasks:
-            search(indptr, indices, weights, sources[group], dist, keys, nodes, position)
+            size = _enqueue(sources[group], dist, keys, nodes, position)
+            while size > 0:
+                stop_if_interrupted()
+                size = search(indptr, indices, weights, dist, keys, nodes, position, size)
             _write_transposed(dist, out, group)
 
     run_on_threads(work, list(groups), shared_queue=True)
@@ -120,21 +124,20 @@ def _sift_down(keys, nodes, position, size):  # type: ignore # pragma: no cover 
     keys[p], nodes[p], position[node] = key, node, p
 
 
-def _kernel(lanes: int) -> Callable[..., None]:
-    """Compile the search for groups of `lanes` sources."""
+def _kernel(lanes: int) -> Callable[..., int]:
+    """Compile the search for groups of `lanes` sources.
+
+    The search stops after MAX_SEARCHED_NODES nodes and returns the size of the queue, so that its
+    caller can react to an interrupt before it continues.
+    """
 
     # The compiler vectorises loops of known length if it may reorder the minimum.
     @njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "reassoc", "contract"})
-    def search(indptr, indices, weights, group, dist, keys, nodes, position):  # type: ignore
+    def search(indptr, indices, weights, dist, keys, nodes, position, size):  # type: ignore
         infinite = np.inf
-        dist[:], position[:] = infinite, -1
-        size = 0
-        for lane in range(lanes):
-            dist[group[lane], lane] = 0
-            if position[group[lane]] < 0:
-                keys[size], nodes[size], position[group[lane]] = 0, group[lane], size
-                size += 1
-        while size > 0:
+        for _ in range(MAX_SEARCHED_NODES):
+            if size == 0:
+                break
             u, size = nodes[0], size - 1
             position[u] = -1
             if size > 0:
@@ -156,8 +159,22 @@ def _kernel(lanes: int) -> Callable[..., None]:
                     elif keys[p] <= key:
                         continue
                     _sift_up(keys, nodes, position, p, key, v)
+        return size
 
     return search
+
+
+@njit(nogil=True, cache=True)
+def _enqueue(group, dist, keys, nodes, position):  # type: ignore # pragma: no cover - compiled
+    """Start a search with a queue that contains the sources, and return its size."""
+    dist[:], position[:] = np.inf, -1
+    size = 0
+    for lane in range(len(group)):
+        dist[group[lane], lane] = 0
+        if position[group[lane]] < 0:
+            keys[size], nodes[size], position[group[lane]] = 0, group[lane], size
+            size += 1
+    return size
 
 
 @njit(nogil=True, cache=True)

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
+from dimetric._arrays.row_order import distinct_rows
 from dimetric.objectives.objective import SimilarityObjective
 from dimetric.supervision.pairs import Pairs
 
@@ -231,7 +232,7 @@ def pairs_differ(X: Array, rows: np.ndarray) -> np.ndarray:
     >>> pairs_differ(np.array([[0.0], [1.0], [0.0]]), np.array([[0, 1], [0, 2]]))
     array([ True, False])
     """
-    ids = np.unique(to_host(X), axis=0, return_inverse=True)[1].reshape(-1)
+    _, ids = distinct_rows(to_host(X))
     return np.asarray(ids[rows[:, 0]] != ids[rows[:, 1]])
 
 

@@ -8,6 +8,7 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
+from dimetric._arrays.row_order import distinct_rows
 from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import distance_blocks
 from dimetric.objectives.listed import ListedObjective, pairs_differ
@@ -47,7 +48,7 @@ class SoftminObjective(SoftMinimum):
         self.points = take_rows(X, kept)
         self.strata, self.theta = labels[kept], np.ones(1)
         # Identical samples get the same position, so their pairs do not count.
-        positions = np.unique(rows[kept], axis=0, return_inverse=True)[1].reshape(-1)
+        _, positions = distinct_rows(rows[kept])
         self._identical_pairs = _equal_entries(positions)
         self.side = replace(
             Side.of(self.points, labels=self.strata),

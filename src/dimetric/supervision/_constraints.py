@@ -98,7 +98,7 @@ class Constraints(ABC):
             )
         rows = np.concatenate([self.rows, other.rows + offset])
         kinds = np.concatenate([self.kinds, other.kinds])
-        first = np.unique(np.column_stack([kinds, rows]), axis=0, return_index=True)[1]
+        first = np.unique(distinct_rows(np.column_stack([kinds, rows]))[1], return_index=True)[1]
         first.sort()
         return self._of(rows[first], kinds[first], n_samples, points)
 

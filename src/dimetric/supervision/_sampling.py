@@ -8,6 +8,7 @@ from sklearn.utils import check_consistent_length
 
 from dimetric._arrays.namespaces import Array, take_rows, to_host
 from dimetric._arrays.random_state import random_generator
+from dimetric._arrays.row_order import distinct_rows
 from dimetric._arrays.validation import checked_array
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.roles import enemies, friends
@@ -177,7 +178,7 @@ def neighbor_pairs(indices: np.ndarray) -> np.ndarray:
     """
     rows = np.repeat(np.arange(len(indices)), indices.shape[1])
     pairs = np.stack([rows, indices.ravel()], axis=1)
-    return np.unique(np.sort(pairs[indices.ravel() >= 0], axis=1), axis=0)
+    return distinct_rows(np.sort(pairs[indices.ravel() >= 0], axis=1))[0]
 
 
 def neighbors_and_others(
@@ -224,8 +225,7 @@ def mean_scores(rows: np.ndarray, scores: Any) -> tuple[np.ndarray, np.ndarray]:
     if not np.isfinite(scores).all():
         first = int(np.argmax(~np.isfinite(scores)))
         raise ValueError(f"scores[{first}] is {scores[first]}. Scores must be finite.")
-    distinct, which = np.unique(np.sort(rows, axis=1), axis=0, return_inverse=True)
-    which = which.ravel()
+    distinct, which = distinct_rows(np.sort(rows, axis=1))
     return distinct, np.bincount(which, scores) / np.bincount(which)
 
 
@@ -260,5 +260,5 @@ def linked_pairs(links: Any) -> tuple[np.ndarray, np.ndarray, int]:
         i, j = rows[np.argmax(np.isnan(weights))]
         raise ValueError(f"links[{i}, {j}] is NaN. Use 0 where there is no link.")
     keyed = np.column_stack([np.sort(rows, axis=1), np.sign(weights)])
-    keyed = np.unique(keyed.astype(np.int64), axis=0)
+    keyed, _ = distinct_rows(keyed.astype(np.int64))
     return keyed[:, :2], keyed[:, 2], graph.shape[0]

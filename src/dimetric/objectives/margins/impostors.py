@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
+from dimetric._arrays.threads import stop_if_interrupted
 from dimetric.objectives import fast_paths
 from dimetric.objectives.listed import listed_distances
 from dimetric.objectives.margins.hinge import hinge
@@ -153,6 +154,7 @@ def sum_pushes(
             rows = slice(first, min(first + fast_paths.BLOCK_ROWS, n))
             runs = side.class_runs(rows.start, rows.stop)
             for start in range(runs[0][1].stop, n, TILE_COLUMNS):
+                stop_if_interrupted()
                 columns = slice(start, min(start + TILE_COLUMNS, n))
                 mask = partial(_mask, runs[1:], rows, columns)
                 shape = rows.stop - rows.start, columns.stop - columns.start
