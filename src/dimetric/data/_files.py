@@ -1,7 +1,6 @@
 """Table files, read as a whole or in chunks of rows."""
 
 import gzip
-import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,11 +10,15 @@ from typing import Any, Self
 import numpy as np
 
 from dimetric.data._array_files import array_chunks
+from dimetric.data._compressed import check_expansion, check_gzip
 from dimetric.data._dialect import GROUPED_NUMBER, Dialect, detect_dialect
 from dimetric.data._missing import MISSING_MARKERS, NUMBER_MISSING_MARKERS
 
 TEXT_EXTENSIONS = {".csv", ".tsv", ".txt", ".dat", ".data"}
+OTHER_COMPRESSIONS = {".bz2", ".xz", ".zip", ".zst", ".tar", ".tgz", ".7z"}
 SUPPORTED_EXTENSIONS = ".csv, .tsv, .txt (also with .gz), .parquet, .npz or .npy"
+BYTES_PER_CELL = 8  # of a value in memory
+MAX_REASON_CHARACTERS = 400  # of the message of another library
 CELLS_PER_CHUNK = 2**20  # values in a chunk, which take 8 MB as float64
 
 
@@ -52,14 +55,16 @@ class TableFile:
         """
         path = Path(path)
         kind = _file_kind(path)
-        with _naming_file_in_errors(path):
+        with naming_file_in_errors(path):
+            if path.suffix.lower() == ".gz":
+                check_gzip(path)
             return cls(path, kind, detect_dialect(path, header) if kind == "text" else None)
 
     def column_names(self) -> list[str]:
         """Return the column names, or x0, x1, ... if the file has none."""
         if self.dialect is None:
             return [str(each) for each in next(self.chunks(cells_per_chunk=1), ())]
-        with _naming_file_in_errors(self.path):
+        with naming_file_in_errors(self.path):
             library, is_pandas = _data_frame_library()
             if is_pandas:
                 head = library.read_csv(self.path, nrows=0, **_pandas_options(self.dialect))
@@ -77,12 +82,12 @@ class TableFile:
         target : str, optional
             A column of a text file whose values are read as strings. Ignored with polars.
         """
-        with _naming_file_in_errors(self.path):
+        with naming_file_in_errors(self.path):
             if self.kind == "arrays":
                 return next(array_chunks(self.path, None))
             library, is_pandas = _data_frame_library()
             if self.dialect is None:
-                return library.read_parquet(self.path)
+                return _read_parquet(library, self.path)
             if not is_pandas:
                 return _with_names(_read_with_polars(library, self.path, self.dialect))
             options = _pandas_options(self.dialect)
@@ -107,7 +112,7 @@ class TableFile:
             Number of values in each chunk. By default, about a million.
         """
         cells_per_chunk = CELLS_PER_CHUNK if cells_per_chunk is None else cells_per_chunk
-        with _naming_file_in_errors(self.path):
+        with naming_file_in_errors(self.path):
             if self.dialect is not None:
                 yield from _text_chunks(
                     self.path, self.dialect, set(string_columns), cells_per_chunk
@@ -139,6 +144,11 @@ def _file_kind(path: Path) -> str:
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty.")
     extensions = {each.lower() for each in path.suffixes}
+    is_compressed = path.suffix.lower() == ".gz" and not extensions & TEXT_EXTENSIONS
+    if is_compressed or extensions & OTHER_COMPRESSIONS:
+        raise ValueError(
+            f"Unsupported compression: {path.name}. Use a {SUPPORTED_EXTENSIONS} file."
+        )
     if ".parquet" in extensions:
         return "parquet"
     if extensions & {".npz", ".npy"}:
@@ -149,19 +159,25 @@ def _file_kind(path: Path) -> str:
 
 
 @contextmanager
-def _naming_file_in_errors(path: Path) -> Iterator[None]:
-    """Reraise reading errors as a ValueError whose message names the file."""
+def naming_file_in_errors(path: Path) -> Iterator[None]:
+    """Reraise reading errors as a ValueError of one sentence that names the file."""
     try:
         yield
-    except (UnicodeError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} cannot be read as a table: {error}.") from error
+    except (UnicodeError, OSError, MemoryError) as error:
+        raise ValueError(f"{path} cannot be read as a table: {_reason(error)}.") from error
     except ValueError as error:
         if type(error).__module__ == "builtins" and str(path) in str(error):
             raise
-        why = str(error).strip().rstrip(".").removeprefix("Error tokenizing data. C error: ")
+        why = _reason(error).removeprefix("Error tokenizing data. C error: ")
         if why.startswith("Expected "):
             why += "; remove lines above the header and lines that are not table rows"
         raise ValueError(f"{path} cannot be read as a table: {why}.") from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the message of an error on one line, without its full stop and not too long."""
+    text = " ".join((str(error) or type(error).__name__).split()).rstrip(".")
+    return text if len(text) <= MAX_REASON_CHARACTERS else f"{text[:MAX_REASON_CHARACTERS]}..."
 
 
 def _data_frame_library() -> tuple[Any, bool]:
@@ -225,15 +241,19 @@ def _read_with_polars(polars: Any, path: Path, dialect: Dialect, **options: Any)
         "decimal_comma": dialect.decimal == ",",
         "null_values": sorted(MISSING_MARKERS),
     }
-    if dialect.encoding.startswith("utf-8"):
-        try:
-            return polars.read_csv(path, **options)
-        except polars.exceptions.ComputeError as error:
-            if "utf-8" not in str(error):
-                raise
-    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    text = content.decode(dialect.encoding, dialect.encoding_errors)
-    return polars.read_csv(text.encode(), **options)
+    try:
+        if dialect.encoding.startswith("utf-8"):
+            try:
+                return polars.read_csv(path, **options)
+            except polars.exceptions.ComputeError as error:
+                if "utf-8" not in str(error):
+                    raise
+        is_gzip = path.suffix.lower() == ".gz"
+        content = gzip.decompress(path.read_bytes()) if is_gzip else path.read_bytes()
+        text = content.decode(dialect.encoding, dialect.encoding_errors)
+        return polars.read_csv(text.encode(), **options)
+    except polars.exceptions.PolarsError as error:
+        raise ValueError(_reason(error)) from error
 
 
 def _text_chunks(
@@ -257,11 +277,34 @@ def _text_chunks(
 def _parquet_chunks(path: Path, cells_per_chunk: int) -> Iterator[Any]:
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
+    with _parquet_errors(), parquet.ParquetFile(path) as file:
         rows = max(1, cells_per_chunk // max(1, file.metadata.num_columns))
         for batch in file.iter_batches(rows):
             # pandas would convert integers with missing values to floats, which round long ids.
             yield batch.to_pandas(integer_object_nulls=True)
+
+
+def _read_parquet(library: Any, path: Path) -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError:  # polars does not need pyarrow
+        return library.read_parquet(path)
+    with _parquet_errors():
+        with parquet.ParquetFile(path) as file:
+            n_cells = file.metadata.num_rows * file.metadata.num_columns
+        check_expansion(n_cells * BYTES_PER_CELL, path.stat().st_size)
+        return library.read_parquet(path)
+
+
+@contextmanager
+def _parquet_errors() -> Iterator[None]:
+    """Reraise errors of pyarrow on damaged files, which have many types, as a ValueError."""
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, LookupError, OverflowError, TypeError) as error:
+        raise ValueError(f"it is not a valid Parquet file: {_reason(error)}") from error
 
 
 def _with_names(frame: Any) -> Any:
