@@ -4,21 +4,22 @@ import gzip
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from dimetric._errors import error_text
 from dimetric.data._array_files import array_chunks
-from dimetric.data._compressed import check_expansion, check_gzip
+from dimetric.data._compressed import check_gzip
 from dimetric.data._dialect import GROUPED_NUMBER, Dialect, detect_dialect
 from dimetric.data._missing import MISSING_MARKERS, NUMBER_MISSING_MARKERS
+from dimetric.data._parquet import parquet_chunks, read_parquet
 
 TEXT_EXTENSIONS = {".csv", ".tsv", ".txt", ".dat", ".data"}
 OTHER_COMPRESSIONS = {".bz2", ".xz", ".zip", ".zst", ".tar", ".tgz", ".7z"}
 SUPPORTED_EXTENSIONS = ".csv, .tsv, .txt (also with .gz), .parquet, .npz or .npy"
-BYTES_PER_CELL = 8  # of a value in memory
-MAX_REASON_CHARACTERS = 400  # of the message of another library
 CELLS_PER_CHUNK = 2**20  # values in a chunk, which take 8 MB as float64
 
 
@@ -65,12 +66,19 @@ class TableFile:
         if self.dialect is None:
             return [str(each) for each in next(self.chunks(cells_per_chunk=1), ())]
         with naming_file_in_errors(self.path):
-            library, is_pandas = _data_frame_library()
-            if is_pandas:
-                head = library.read_csv(self.path, nrows=0, **_pandas_options(self.dialect))
-            else:
-                head = _read_with_polars(library, self.path, self.dialect, n_rows=0)
-            return [str(each) for each in _with_names(head).columns]
+            return [str(each) for each in _with_names(self._head).columns]
+
+    @cached_property
+    def _head(self) -> Any:
+        """A data frame with the columns of a text file and no rows.
+
+        It is read only once, because this takes long if the file has many columns.
+        """
+        assert self.dialect is not None
+        library, is_pandas = _data_frame_library()
+        if is_pandas:
+            return library.read_csv(self.path, nrows=0, **_pandas_options(self.dialect))
+        return _read_with_polars(library, self.path, self.dialect, n_rows=0)
 
     def read(self, target: str | None = None) -> Any:
         """Read the whole table.
@@ -87,13 +95,13 @@ class TableFile:
                 return next(array_chunks(self.path, None))
             library, is_pandas = _data_frame_library()
             if self.dialect is None:
-                return _read_parquet(library, self.path)
+                return read_parquet(library, self.path)
             if not is_pandas:
                 return _with_names(_read_with_polars(library, self.path, self.dialect))
             options = _pandas_options(self.dialect)
             if target is not None:
-                head = library.read_csv(self.path, nrows=0, **options)
-                key = head.columns[list(map(str, _with_names(head).columns)).index(target)]
+                head = self._head
+                key = head.columns[self.column_names().index(target)]
                 options["na_values"] = {each: options["na_values"] for each in head} | {key: [""]}
                 options["converters"] = {key: self.dialect.normalize}
             frame = _with_names(library.read_csv(self.path, low_memory=False, **options))
@@ -120,7 +128,7 @@ class TableFile:
             elif self.kind == "arrays":
                 yield from array_chunks(self.path, cells_per_chunk)
             else:
-                yield from _parquet_chunks(self.path, cells_per_chunk)
+                yield from parquet_chunks(self.path, cells_per_chunk)
 
 
 def table_name(path: Path) -> str:
@@ -164,20 +172,14 @@ def naming_file_in_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (UnicodeError, OSError, MemoryError) as error:
-        raise ValueError(f"{path} cannot be read as a table: {_reason(error)}.") from error
+        raise ValueError(f"{path} cannot be read as a table: {error_text(error)}.") from error
     except ValueError as error:
         if type(error).__module__ == "builtins" and str(path) in str(error):
             raise
-        why = _reason(error).removeprefix("Error tokenizing data. C error: ")
+        why = error_text(error).removeprefix("Error tokenizing data. C error: ")
         if why.startswith("Expected "):
             why += "; remove lines above the header and lines that are not table rows"
         raise ValueError(f"{path} cannot be read as a table: {why}.") from error
-
-
-def _reason(error: Exception) -> str:
-    """Return the message of an error on one line, without its full stop and not too long."""
-    text = " ".join((str(error) or type(error).__name__).split()).rstrip(".")
-    return text if len(text) <= MAX_REASON_CHARACTERS else f"{text[:MAX_REASON_CHARACTERS]}..."
 
 
 def _data_frame_library() -> tuple[Any, bool]:
@@ -253,7 +255,7 @@ def _read_with_polars(polars: Any, path: Path, dialect: Dialect, **options: Any)
         text = content.decode(dialect.encoding, dialect.encoding_errors)
         return polars.read_csv(text.encode(), **options)
     except polars.exceptions.PolarsError as error:
-        raise ValueError(_reason(error)) from error
+        raise ValueError(error_text(error)) from error
 
 
 def _text_chunks(
@@ -272,39 +274,6 @@ def _text_chunks(
     with library.read_csv(path, chunksize=rows, **options) as chunks:
         for chunk in chunks:
             yield _parse_thousands(_with_names(chunk), dialect, string_columns)
-
-
-def _parquet_chunks(path: Path, cells_per_chunk: int) -> Iterator[Any]:
-    from pyarrow import parquet
-
-    with _parquet_errors(), parquet.ParquetFile(path) as file:
-        rows = max(1, cells_per_chunk // max(1, file.metadata.num_columns))
-        for batch in file.iter_batches(rows):
-            # pandas would convert integers with missing values to floats, which round long ids.
-            yield batch.to_pandas(integer_object_nulls=True)
-
-
-def _read_parquet(library: Any, path: Path) -> Any:
-    try:
-        from pyarrow import parquet
-    except ImportError:  # polars does not need pyarrow
-        return library.read_parquet(path)
-    with _parquet_errors():
-        with parquet.ParquetFile(path) as file:
-            n_cells = file.metadata.num_rows * file.metadata.num_columns
-        check_expansion(n_cells * BYTES_PER_CELL, path.stat().st_size)
-        return library.read_parquet(path)
-
-
-@contextmanager
-def _parquet_errors() -> Iterator[None]:
-    """Reraise errors of pyarrow on damaged files, which have many types, as a ValueError."""
-    import pyarrow
-
-    try:
-        yield
-    except (pyarrow.ArrowException, LookupError, OverflowError, TypeError) as error:
-        raise ValueError(f"it is not a valid Parquet file: {_reason(error)}") from error
 
 
 def _with_names(frame: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._errors import error_text
 from dimetric._files import atomic_write
 from dimetric._versions import installed_versions
 from dimetric.export._container import (
@@ -20,7 +21,6 @@ from dimetric.export._container import (
     MAX_HEADER_BYTES,
     METADATA_KEY,
     Header,
-    error_text,
     parse_object,
     read_header,
 )
