@@ -92,6 +92,7 @@ def test_memory_of_hostile_tensors(parts):
             load(path)
 
 
+@pytest.mark.slow
 def test_a_very_long_class_name_is_not_saved(tmp_path):
     """What is saved can be loaded, so the limit on arrays of strings applies to both."""
     X, _ = samples(120)

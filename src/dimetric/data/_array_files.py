@@ -1,11 +1,31 @@
-"""Read ``.npz`` and ``.npy`` files as tables with the columns of X and, if present, y."""
+"""Read ``.npz`` and ``.npy`` files, as arrays or as tables with the columns of X and y.
 
+Sizes that a file declares are compared with its bytes before memory is allocated. Headers are
+parsed here, because damaged headers make NumPy's parser raise many types of errors and warnings.
+"""
+
+import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
+
+from dimetric.data._compressed import check_expansion
+
+MAGIC = b"\x93NUMPY"
+MAX_HEADER_BYTES = 10_000  # of an array. NumPy has the same limit.
+DESCR = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?[biufcSUOmM]\d{0,9}(?:\[\w+\])?)['"]""")
+FORTRAN_ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)""")
+SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([\d\sL,]*)\)""")
+DIMENSION = re.compile(r"\d{1,18}L?")  # Python 2 wrote long integers with an L
+SUPPORTED_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+ENCRYPTED = 1  # bit of the flags of an archive member
 
 
 def array_chunks(path: Path, cells_per_chunk: int | None) -> Iterator[dict[str, np.ndarray]]:
@@ -19,34 +39,122 @@ def array_chunks(path: Path, cells_per_chunk: int | None) -> Iterator[dict[str, 
         Number of values of X in each chunk. None reads the whole file as one chunk.
     """
     if path.suffix.lower() == ".npy":
-        yield from _column_chunks(
-            path, np.load(path, mmap_mode="r", allow_pickle=False), None, cells_per_chunk
-        )
+        yield from _column_chunks(path, _mapped_array(path), None, cells_per_chunk)
         return
-    with np.load(path, allow_pickle=False) as file:
-        if "X" not in file:
+    with _open_archive(path) as archive:
+        members = _array_names(archive)
+        if "X" not in members:
             raise ValueError(
-                f"{path} has no array X. It holds {', '.join(file) or 'no arrays'}. Save the "
+                f"{path} has no array X. It holds {', '.join(members) or 'no arrays'}. Save the "
                 "samples as X and, optionally, the targets as y."
             )
-        y = file["y"] if "y" in file.files else None
-    with _StreamedArray(path, "X.npy") as X:
-        yield from _column_chunks(path, X, y, cells_per_chunk)
+        y = None
+        if "y" in members:
+            with _StreamedArray(archive, "y", path) as streamed:
+                y = streamed.read()
+        with _StreamedArray(archive, "X", path) as X:
+            yield from _column_chunks(path, X, y, cells_per_chunk)
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Read all arrays of an ``.npz`` file, by name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "arrays.npz")
+    ...     np.savez(path, X=[[1, 2]], y=["a"])
+    ...     read_arrays(path)
+    {'X': array([[1, 2]]), 'y': array(['a'], dtype='<U1')}
+    """
+    arrays = {}
+    with _open_archive(path) as archive:
+        for name in _array_names(archive):
+            with _StreamedArray(archive, name, path) as streamed:
+                arrays[name] = streamed.read().copy()  # read() returns read-only arrays
+    return arrays
+
+
+class _ArrayHeader(NamedTuple):
+    """The header of an array in a file, and its size in bytes."""
+
+    shape: tuple[int, ...]
+    fortran_order: bool
+    dtype: np.dtype[Any]
+    header_bytes: int
+
+
+def _read_array_header(file: IO[bytes], n_bytes: int) -> _ArrayHeader:
+    """Read the header of an array. Raise if it declares more data than follow in the file.
+
+    `n_bytes` is the size of the header and the data in the file.
+    """
+    start = file.read(len(MAGIC) + 2)
+    length_bytes = 2 if start[len(MAGIC) : len(MAGIC) + 1] == b"\1" else 4
+    length = int.from_bytes(file.read(length_bytes), "little")
+    if not start.startswith(MAGIC) or length > MAX_HEADER_BYTES:
+        raise ValueError("it is not a NumPy array, or its header is damaged")
+    text = file.read(length).decode("latin-1")
+    descr, fortran_order, shape = (each.search(text) for each in (DESCR, FORTRAN_ORDER, SHAPE))
+    if descr is None or fortran_order is None or shape is None:
+        raise ValueError("an array has an unsupported dtype, or its header is damaged")
+    sizes = [each.strip() for each in shape[1].split(",") if each.strip()]
+    try:
+        dtype = np.dtype(descr[1])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"an array has the invalid dtype {descr[1]!r}") from error
+    if dtype.hasobject:
+        raise ValueError("an array has dtype object, which is not supported")
+    if not all(map(DIMENSION.fullmatch, sizes)):
+        raise ValueError("the shape of an array is damaged")
+    dimensions = tuple(int(each.rstrip("L")) for each in sizes)
+    header_bytes = len(start) + length_bytes + length
+    declared = prod(dimensions) * dtype.itemsize
+    if declared > n_bytes - header_bytes:
+        raise ValueError(
+            f"an array of shape {dimensions} and dtype {dtype} takes {declared} bytes, but the "
+            f"file holds {n_bytes - header_bytes} bytes for it; the file may be truncated"
+        )
+    return _ArrayHeader(dimensions, fortran_order[1] == "True", dtype, header_bytes)
+
+
+def _mapped_array(path: Path) -> np.ndarray:
+    """Return the array of an ``.npy`` file, mapped into memory."""
+    with open(path, "rb") as file:
+        header = _read_array_header(file, path.stat().st_size)
+    order = "F" if header.fortran_order else "C"
+    if not prod(header.shape):  # an empty file cannot be mapped
+        return np.empty(header.shape, header.dtype)
+    return np.memmap(path, header.dtype, "r", header.header_bytes, header.shape, order)  # type: ignore[call-overload]
+
+
+@contextmanager
+def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an ``.npz`` file. Reraise errors of damaged archives as a ValueError."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError) as error:
+        raise ValueError(f"it is not an .npz file, or it is damaged: {error}") from error
+
+
+def _array_names(archive: zipfile.ZipFile) -> list[str]:
+    names = archive.namelist()
+    return [each.removesuffix(".npy") for each in names if each.endswith(".npy")]
 
 
 class _StreamedArray:
     """An array in an ``.npz`` file, read in consecutive slices of rows."""
 
-    def __init__(self, path: Path, name: str) -> None:
-        self._archive = zipfile.ZipFile(path)
-        self._file = self._archive.open(name)
-        version = np.lib.format.read_magic(self._file)
-        read_array_header = (
-            np.lib.format.read_array_header_1_0
-            if version == (1, 0)
-            else np.lib.format.read_array_header_2_0
-        )
-        self.shape, self._fortran, self.dtype = read_array_header(self._file)
+    def __init__(self, archive: zipfile.ZipFile, name: str, path: Path) -> None:
+        member = archive.getinfo(f"{name}.npy")
+        if member.compress_type not in SUPPORTED_COMPRESSIONS or member.flag_bits & ENCRYPTED:
+            raise ValueError(f"the array {name} is encrypted or has an unsupported compression")
+        check_expansion(member.file_size, path.stat().st_size)
+        self._file = archive.open(member)
+        header = _read_array_header(self._file, member.file_size)
+        self.shape, self._fortran, self.dtype, _ = header
         self.ndim = len(self.shape)
         self._whole: np.ndarray | None = None
 
@@ -55,20 +163,26 @@ class _StreamedArray:
 
     def __exit__(self, *error: object) -> None:
         self._file.close()
-        self._archive.close()
 
     def __getitem__(self, rows: slice) -> np.ndarray:
         """Return the next rows. Each slice must start where the last slice stopped."""
-        if self.dtype.hasobject:
-            raise ValueError("X has dtype object, which is not supported")
         if self._fortran:  # stored column by column, so rows cannot be read one after the other
             if self._whole is None:
-                whole = np.frombuffer(self._file.read(), dtype=self.dtype)
-                self._whole = whole.reshape(self.shape, order="F")
+                self._whole = self.read()
             return self._whole[rows]
-        count = (rows.stop - rows.start) * self.shape[1]
-        part = self._file.read(count * self.dtype.itemsize)
-        return np.frombuffer(part, dtype=self.dtype).reshape(-1, self.shape[1])
+        return self._next_values((rows.stop - rows.start, *self.shape[1:]))
+
+    def read(self) -> np.ndarray:
+        """Return the whole array."""
+        order = self.shape[::-1] if self._fortran else self.shape
+        values = self._next_values(order)
+        return values.transpose() if self._fortran else values
+
+    def _next_values(self, shape: tuple[int, ...]) -> np.ndarray:
+        part = self._file.read(prod(shape) * self.dtype.itemsize)
+        if len(part) < prod(shape) * self.dtype.itemsize:
+            raise EOFError("an array is truncated")
+        return np.frombuffer(part, dtype=self.dtype).reshape(shape)
 
 
 def _column_chunks(
@@ -80,10 +194,12 @@ def _column_chunks(
             f"dtype {X.dtype}."
         )
     n, d = X.shape
+    if not n or not d:
+        raise ValueError(f"{path} is empty: X has shape {X.shape}.")
     if y is not None and y.shape != (n,):
         raise ValueError(f"X in {path} has {n} rows, but y has shape {y.shape}.")
-    step = max(1, n if cells_per_chunk is None else cells_per_chunk // max(1, d))
-    for start in range(0, max(1, n), step):
+    step = max(1, n if cells_per_chunk is None else cells_per_chunk // d)
+    for start in range(0, n, step):
         rows = slice(start, min(n, start + step))
         part = np.asarray(X[rows])
         columns = {f"x{i}": part[:, i] for i in range(d)}

@@ -1,7 +1,7 @@
 """Detect the dialect of a text file: separator, decimal sign, encoding and header.
 
-Detection reads the first ``HEAD_BYTES`` bytes of the file once. All later reads of the file use
-the resulting :class:`Dialect`.
+Detection reads the first ``HEAD_BYTES`` bytes of the file once, or more if the lines are very long.
+All later reads of the file use the resulting :class:`Dialect`.
 """
 
 import codecs
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import IO
 
 from dimetric.data._missing import NUMBER_MISSING_MARKERS, marks_missing
@@ -20,13 +21,21 @@ from dimetric.data._missing import NUMBER_MISSING_MARKERS, marks_missing
 SEPARATORS = (";", "\t", "|", ",")
 SPACES = r"\s+"
 HEAD_BYTES = 2**20  # decompressed bytes that detection reads
+MAX_HEAD_BYTES = 2**25  # bytes that it reads if they have fewer line ends than MIN_HEAD_LINES
+MIN_HEAD_LINES = 4
 HEAD_LINES = 1000  # non-empty lines that detection uses
+MAX_COLUMN_DIGITS = 9  # of a column number
 
-POINT_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+# These patterns match any string in linear time, because at each character at most one of their
+# parts can continue.
+POINT_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 # A number in a file with decimal commas. Points may separate its thousands.
 GROUPED_NUMBER = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
 POINT_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
+
+
+FIELD_SIZE_LOCK = Lock()  # the limit of the module csv applies to all threads
 
 
 @dataclass(frozen=True)
@@ -94,37 +103,47 @@ def detect_dialect(path: Path, header: bool | None = None) -> Dialect:
     Dialect(separator=';', header=True, decimal=',', encoding='utf-8')
     """
     with _open_binary(path) as file:
-        head = file.read(HEAD_BYTES)
-    encoding = _encoding(head)
-    text = _decode_head(head, encoding)
+        head, is_whole = _read_head(file)
+    encoding = _encoding(head, is_whole)
+    text = _decode_head(head, encoding, is_whole)
     if "\0" in text:
         raise ValueError("it is not a text file")
     lines = list(islice((each for each in text.splitlines() if each.strip()), HEAD_LINES))
-    if len(head) == HEAD_BYTES and 1 < len(lines) < HEAD_LINES:
+    if not is_whole and 1 < len(lines) < HEAD_LINES:
         lines.pop()  # the bytes that were read may end in the middle of this line
     separator = _separator(lines)
-    rows = [row for row in _split(lines, separator) if row]
+    rows = list(filter(None, _split(lines, separator)))
     decimal = _decimal(rows, separator)
     has_header = _has_header(rows, decimal) if header is None else header
     return Dialect(separator, has_header, decimal, encoding)
 
 
-def _encoding(head: bytes) -> str:
+def _read_head(file: IO[bytes]) -> tuple[bytes, bool]:
+    """Return the first part of a file, and whether it is the whole file."""
+    parts = [file.read(HEAD_BYTES)]
+    n_bytes, n_lines = len(parts[0]), parts[0].count(b"\n") + parts[0].count(b"\r")
+    while len(parts[-1]) == HEAD_BYTES and n_lines < MIN_HEAD_LINES and n_bytes < MAX_HEAD_BYTES:
+        parts.append(file.read(HEAD_BYTES))
+        n_bytes += len(parts[-1])
+        n_lines += parts[-1].count(b"\n") + parts[-1].count(b"\r")
+    return b"".join(parts), len(parts[-1]) < HEAD_BYTES
+
+
+def _encoding(head: bytes, is_whole: bool) -> str:
     """Return the encoding in which the first part of a file can be decoded."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     for encoding in ("utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8", "cp1252"):
         try:
-            _decode_head(head, encoding)
+            _decode_head(head, encoding, is_whole)
         except UnicodeDecodeError:
             continue
         return encoding
     return "latin-1"  # decodes any byte
 
 
-def _decode_head(head: bytes, encoding: str) -> str:
+def _decode_head(head: bytes, encoding: str, is_whole: bool) -> str:
     """Decode the first part of a file, which may end in the middle of a character."""
-    is_whole = len(head) < HEAD_BYTES
     return codecs.getincrementaldecoder(encoding)().decode(head, final=is_whole)
 
 
@@ -157,7 +176,7 @@ def _separator(lines: list[str]) -> str:
     """
     best_rank, best = (0.0, 0.0, 1), ","
     for separator in SEPARATORS:
-        rows = list(_split(lines, separator))
+        rows = _split(lines, separator)
         width = len(rows[0]) if rows else 1
         if width < 2:
             continue
@@ -174,15 +193,20 @@ def _separator(lines: list[str]) -> str:
     return best
 
 
-def _split(lines: list[str], separator: str) -> Iterator[list[str]]:
+def _split(lines: list[str], separator: str) -> list[list[str]]:
     if separator == SPACES:
-        yield from (each.split() for each in lines)
-        return
-    try:
-        for row in csv.reader(lines, delimiter=separator, skipinitialspace=True):
-            yield [each.strip() for each in row]
-    except csv.Error as error:
-        raise ValueError(f"it is not a text file ({error})") from error
+        return [each.split() for each in lines]
+    max_length = sum(map(len, lines)) + len(lines)  # quotes may join all lines to one field
+    with FIELD_SIZE_LOCK:
+        limit = csv.field_size_limit()
+        try:
+            csv.field_size_limit(max(limit, max_length))
+            rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+        except csv.Error as error:
+            raise ValueError(f"it is not a text file ({error})") from error
+        finally:
+            csv.field_size_limit(limit)
+    return [[each.strip() for each in row] for row in rows]
 
 
 def _decimal(rows: list[list[str]], separator: str) -> str:
@@ -206,12 +230,16 @@ def _has_header(rows: list[list[str]], decimal: str) -> bool:
         return True
     first, below = rows[0], rows[1:]
     numbers = {i: each for i, each in enumerate(first) if _is_number(each, decimal)}
-    for i, name in enumerate(first):
-        column = [row[i] for row in below if i < len(row) and not _is_missing(row[i])]
-        is_name = i not in numbers and not _is_missing(name)
-        if is_name and column and all(_is_number(each, decimal) for each in column):
-            return True
-    if not all(each.isdecimal() for each in numbers.values()):
+    # Columns with a name above them whose values so far are numbers, or missing.
+    named = {i for i, name in enumerate(first) if i not in numbers and not _is_missing(name)}
+    numeric: set[int] = set()
+    for row in below:
+        for i, each in enumerate(row if named else ()):
+            if i in named and not _is_missing(each):
+                (numeric.add if _is_number(each, decimal) else named.discard)(i)
+    if named & numeric:
+        return True
+    if not all(each.isdecimal() and len(each) <= MAX_COLUMN_DIGITS for each in numbers.values()):
         return False
     return {int(each) - i for i, each in numbers.items()} in ({0}, {1}, {-1}, set())
 

@@ -1,20 +1,24 @@
 """Table files, read as a whole or in chunks of rows."""
 
 import gzip
-import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from dimetric._errors import error_text
 from dimetric.data._array_files import array_chunks
+from dimetric.data._compressed import check_gzip
 from dimetric.data._dialect import GROUPED_NUMBER, Dialect, detect_dialect
 from dimetric.data._missing import MISSING_MARKERS, NUMBER_MISSING_MARKERS
+from dimetric.data._parquet import parquet_chunks, read_parquet
 
 TEXT_EXTENSIONS = {".csv", ".tsv", ".txt", ".dat", ".data"}
+OTHER_COMPRESSIONS = {".bz2", ".xz", ".zip", ".zst", ".tar", ".tgz", ".7z"}
 SUPPORTED_EXTENSIONS = ".csv, .tsv, .txt (also with .gz), .parquet, .npz or .npy"
 CELLS_PER_CHUNK = 2**20  # values in a chunk, which take 8 MB as float64
 
@@ -52,20 +56,29 @@ class TableFile:
         """
         path = Path(path)
         kind = _file_kind(path)
-        with _naming_file_in_errors(path):
+        with naming_file_in_errors(path):
+            if path.suffix.lower() == ".gz":
+                check_gzip(path)
             return cls(path, kind, detect_dialect(path, header) if kind == "text" else None)
 
     def column_names(self) -> list[str]:
         """Return the column names, or x0, x1, ... if the file has none."""
         if self.dialect is None:
             return [str(each) for each in next(self.chunks(cells_per_chunk=1), ())]
-        with _naming_file_in_errors(self.path):
-            library, is_pandas = _data_frame_library()
-            if is_pandas:
-                head = library.read_csv(self.path, nrows=0, **_pandas_options(self.dialect))
-            else:
-                head = _read_with_polars(library, self.path, self.dialect, n_rows=0)
-            return [str(each) for each in _with_names(head).columns]
+        with naming_file_in_errors(self.path):
+            return [str(each) for each in _with_names(self._head).columns]
+
+    @cached_property
+    def _head(self) -> Any:
+        """A data frame with the columns of a text file and no rows.
+
+        It is read only once, because this takes long if the file has many columns.
+        """
+        assert self.dialect is not None
+        library, is_pandas = _data_frame_library()
+        if is_pandas:
+            return library.read_csv(self.path, nrows=0, **_pandas_options(self.dialect))
+        return _read_with_polars(library, self.path, self.dialect, n_rows=0)
 
     def read(self, target: str | None = None) -> Any:
         """Read the whole table.
@@ -77,18 +90,18 @@ class TableFile:
         target : str, optional
             A column of a text file whose values are read as strings. Ignored with polars.
         """
-        with _naming_file_in_errors(self.path):
+        with naming_file_in_errors(self.path):
             if self.kind == "arrays":
                 return next(array_chunks(self.path, None))
             library, is_pandas = _data_frame_library()
             if self.dialect is None:
-                return library.read_parquet(self.path)
+                return read_parquet(library, self.path)
             if not is_pandas:
                 return _with_names(_read_with_polars(library, self.path, self.dialect))
             options = _pandas_options(self.dialect)
             if target is not None:
-                head = library.read_csv(self.path, nrows=0, **options)
-                key = head.columns[list(map(str, _with_names(head).columns)).index(target)]
+                head = self._head
+                key = head.columns[self.column_names().index(target)]
                 options["na_values"] = {each: options["na_values"] for each in head} | {key: [""]}
                 options["converters"] = {key: self.dialect.normalize}
             frame = _with_names(library.read_csv(self.path, low_memory=False, **options))
@@ -107,7 +120,7 @@ class TableFile:
             Number of values in each chunk. By default, about a million.
         """
         cells_per_chunk = CELLS_PER_CHUNK if cells_per_chunk is None else cells_per_chunk
-        with _naming_file_in_errors(self.path):
+        with naming_file_in_errors(self.path):
             if self.dialect is not None:
                 yield from _text_chunks(
                     self.path, self.dialect, set(string_columns), cells_per_chunk
@@ -115,7 +128,7 @@ class TableFile:
             elif self.kind == "arrays":
                 yield from array_chunks(self.path, cells_per_chunk)
             else:
-                yield from _parquet_chunks(self.path, cells_per_chunk)
+                yield from parquet_chunks(self.path, cells_per_chunk)
 
 
 def table_name(path: Path) -> str:
@@ -139,6 +152,11 @@ def _file_kind(path: Path) -> str:
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty.")
     extensions = {each.lower() for each in path.suffixes}
+    is_compressed = path.suffix.lower() == ".gz" and not extensions & TEXT_EXTENSIONS
+    if is_compressed or extensions & OTHER_COMPRESSIONS:
+        raise ValueError(
+            f"Unsupported compression: {path.name}. Use a {SUPPORTED_EXTENSIONS} file."
+        )
     if ".parquet" in extensions:
         return "parquet"
     if extensions & {".npz", ".npy"}:
@@ -149,16 +167,16 @@ def _file_kind(path: Path) -> str:
 
 
 @contextmanager
-def _naming_file_in_errors(path: Path) -> Iterator[None]:
-    """Reraise reading errors as a ValueError whose message names the file."""
+def naming_file_in_errors(path: Path) -> Iterator[None]:
+    """Reraise reading errors as a ValueError of one sentence that names the file."""
     try:
         yield
-    except (UnicodeError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} cannot be read as a table: {error}.") from error
+    except (UnicodeError, OSError, MemoryError) as error:
+        raise ValueError(f"{path} cannot be read as a table: {error_text(error)}.") from error
     except ValueError as error:
         if type(error).__module__ == "builtins" and str(path) in str(error):
             raise
-        why = str(error).strip().rstrip(".").removeprefix("Error tokenizing data. C error: ")
+        why = error_text(error).removeprefix("Error tokenizing data. C error: ")
         if why.startswith("Expected "):
             why += "; remove lines above the header and lines that are not table rows"
         raise ValueError(f"{path} cannot be read as a table: {why}.") from error
@@ -225,15 +243,19 @@ def _read_with_polars(polars: Any, path: Path, dialect: Dialect, **options: Any)
         "decimal_comma": dialect.decimal == ",",
         "null_values": sorted(MISSING_MARKERS),
     }
-    if dialect.encoding.startswith("utf-8"):
-        try:
-            return polars.read_csv(path, **options)
-        except polars.exceptions.ComputeError as error:
-            if "utf-8" not in str(error):
-                raise
-    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    text = content.decode(dialect.encoding, dialect.encoding_errors)
-    return polars.read_csv(text.encode(), **options)
+    try:
+        if dialect.encoding.startswith("utf-8"):
+            try:
+                return polars.read_csv(path, **options)
+            except polars.exceptions.ComputeError as error:
+                if "utf-8" not in str(error):
+                    raise
+        is_gzip = path.suffix.lower() == ".gz"
+        content = gzip.decompress(path.read_bytes()) if is_gzip else path.read_bytes()
+        text = content.decode(dialect.encoding, dialect.encoding_errors)
+        return polars.read_csv(text.encode(), **options)
+    except polars.exceptions.PolarsError as error:
+        raise ValueError(error_text(error)) from error
 
 
 def _text_chunks(
@@ -252,16 +274,6 @@ def _text_chunks(
     with library.read_csv(path, chunksize=rows, **options) as chunks:
         for chunk in chunks:
             yield _parse_thousands(_with_names(chunk), dialect, string_columns)
-
-
-def _parquet_chunks(path: Path, cells_per_chunk: int) -> Iterator[Any]:
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(path) as file:
-        rows = max(1, cells_per_chunk // max(1, file.metadata.num_columns))
-        for batch in file.iter_batches(rows):
-            # pandas would convert integers with missing values to floats, which round long ids.
-            yield batch.to_pandas(integer_object_nulls=True)
 
 
 def _with_names(frame: Any) -> Any:

@@ -15,12 +15,8 @@ from dimetric.data._samples import build_data_set
 
 __all__ = ["read_keel"]
 
-ATTRIBUTE_PATTERN = re.compile(
-    r"""@attribute\s+(?P<name>'[^']*'|"[^"]*"|[^\s{]+)\s*
-        (?:(?P<kind>[a-z]+)\s*(?:\[.*\])?|\{(?P<values>.*)\})\s*$""",
-    re.IGNORECASE | re.VERBOSE,
-)
-VALUE_PATTERN = re.compile(r"""\s*(?:'([^']*)'|"([^"]*)"|([^,]*?))\s*,""")
+KIND = re.compile(r"[a-z]+", re.IGNORECASE)
+NUMERIC_KINDS = ("real", "integer", "numeric")
 MAX_LISTED_VALUES = 20  # values of an attribute in an error message
 
 
@@ -128,7 +124,50 @@ def _split_values(text: str) -> list[str]:
     """Split a line at its commas and remove the quotes around values."""
     if "'" not in text and '"' not in text:
         return [each.strip() for each in text.split(",")]
-    return ["".join(groups) for groups in VALUE_PATTERN.findall(f"{text},")]
+    values, start = [], 0
+    while start <= len(text):
+        quoted = _quoted(text, start)
+        comma = text.find(",", start if quoted is None else quoted[1])
+        comma = len(text) if comma < 0 else comma
+        if quoted is None or text[quoted[1] : comma].strip():
+            comma = text.find(",", start)
+            comma = len(text) if comma < 0 else comma
+            values.append(text[start:comma].strip())
+        else:
+            values.append(quoted[0])
+        start = comma + 1
+    return values
+
+
+def _quoted(text: str, start: int) -> tuple[str, int] | None:
+    """Return the quoted string at a position, after spaces, and its end. None if there is none."""
+    while start < len(text) and text[start].isspace():
+        start += 1
+    quote = text[start : start + 1]
+    end = text.find(quote, start + 1) if quote in ("'", '"') else -1
+    return None if end < 0 else (text[start + 1 : end], end + 1)
+
+
+def _parse_attribute(text: str) -> tuple[str, list[str] | None] | None:
+    """Return the name and the values of an attribute. The values are None if it is numeric.
+
+    Return None if the text is not a valid attribute.
+    """
+    quoted = _quoted(text, 0)
+    unquoted = text.partition("{")[0].split(maxsplit=1)[:1]
+    names = [] if quoted is None else [quoted]
+    names += [(each, len(each)) for each in unquoted]
+    for name, end in names:
+        rest = text[end:].strip()
+        if rest.startswith("{") and rest.endswith("}"):
+            return name, _split_values(rest[1:-1])
+        kind = KIND.match(rest)
+        if kind is None or kind[0].lower() not in NUMERIC_KINDS:
+            continue
+        bounds = rest[kind.end() :].strip()
+        if not bounds or (bounds.startswith("[") and bounds.endswith("]")):
+            return name, None
+    return None
 
 
 def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
@@ -143,19 +182,17 @@ def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
         if keyword == "@relation":
             header.relation = arguments.strip("'\"")
         elif keyword == "@attribute":
-            match = ATTRIBUTE_PATTERN.match(text)
-            kind = (match["kind"] or "").lower() if match else "?"
-            if match is None or kind not in ("", "real", "integer", "numeric"):
+            attribute = _parse_attribute(arguments)
+            if attribute is None:
                 raise ValueError(
-                    f"{path}, line {number}: {text!r} is not a valid attribute. Valid forms are "
-                    "'@attribute name real [low, high]', '@attribute name integer [low, high]' and "
-                    "'@attribute name {value, value}'."
+                    f"{path}, line {number}: {text[:MAX_QUOTED_CHARACTERS]!r} is not a valid "
+                    "attribute. Valid forms are '@attribute name real [low, high]', '@attribute "
+                    "name integer [low, high]' and '@attribute name {value, value}'."
                 )
-            name = match["name"]
-            name = name[1:-1] if name[0] in "'\"" and name[0] == name[-1] else name
+            name, values = attribute
             if name in header.attributes:
                 raise ValueError(f"{path}, line {number}: duplicate attribute {name!r}.")
-            header.attributes[name] = None if kind else _split_values(match["values"])
+            header.attributes[name] = values
         elif keyword in ("@inputs", "@input"):
             header.inputs = _attribute_names(arguments, header)
         elif keyword in ("@outputs", "@output"):
@@ -198,20 +235,21 @@ def _column(
 ) -> np.ndarray:
     """Return the values of an attribute as numbers, or as objects with None for missing values."""
     column: list[Any] = []
+    declared = set(values or [])
     for number, text in rows:
-        if text.lower() in KEEL_MISSING_MARKERS and text not in (values or []):
+        if text.lower() in KEEL_MISSING_MARKERS and text not in declared:
             column.append(np.nan if values is None else None)
             continue
         try:
             column.append(float(text) if values is None else text)
         except ValueError:
             raise ValueError(
-                f"{path}, line {number}: {text!r} is not a number, but attribute {name!r} is "
-                "numeric."
+                f"{path}, line {number}: {text[:MAX_QUOTED_CHARACTERS]!r} is not a number, but "
+                f"attribute {name!r} is numeric."
             ) from None
-        if values is not None and text not in values:
+        if values is not None and text not in declared:
             raise ValueError(
-                f"{path}, line {number}: {text!r} is not a value of attribute {name!r}. Its "
-                f"declared values are {values[:MAX_LISTED_VALUES]}."
+                f"{path}, line {number}: {text[:MAX_QUOTED_CHARACTERS]!r} is not a value of "
+                f"attribute {name!r}. Its declared values are {values[:MAX_LISTED_VALUES]}."
             )
     return np.array(column, dtype=np.float64 if values is None else object)

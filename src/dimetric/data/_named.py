@@ -12,8 +12,9 @@ import numpy as np
 
 from dimetric._arguments import check_types
 from dimetric._names import suggest
+from dimetric.data._array_files import read_arrays
 from dimetric.data._dataset import DataSet
-from dimetric.data._files import TableFile, table_name
+from dimetric.data._files import TableFile, naming_file_in_errors, table_name
 from dimetric.data._keel import read_keel
 from dimetric.data._missing import is_missing
 from dimetric.data._samples import build_data_set
@@ -211,18 +212,19 @@ def _table_file_reader(path: Path) -> Reader:
 
 def _arrays_file_reader(file: Path) -> Reader:
     def read(missing: str) -> DataSet:
-        with np.load(file) as arrays:
-            if {"X", "y"} <= set(arrays):
-                X, y, extra = arrays["X"], arrays["y"], {}
-            elif {"X_train", "y_train", "X_test", "y_test"} <= set(arrays):
-                X = np.concatenate([arrays["X_train"], arrays["X_test"]])
-                y = np.concatenate([arrays["y_train"], arrays["y_test"]])
-                extra = {"test": np.arange(len(X)) >= len(arrays["X_train"])}
-            else:
-                raise ValueError(
-                    f"{file} holds {', '.join(arrays)}. Expected arrays are X and y, or X_train, "
-                    "y_train, X_test and y_test."
-                )
+        with naming_file_in_errors(file):
+            arrays = read_arrays(file)
+        if {"X", "y"} <= set(arrays):
+            X, y, extra = arrays["X"], arrays["y"], {}
+        elif {"X_train", "y_train", "X_test", "y_test"} <= set(arrays):
+            X = np.concatenate([arrays["X_train"], arrays["X_test"]])
+            y = np.concatenate([arrays["y_train"], arrays["y_test"]])
+            extra = {"test": np.arange(len(X)) >= len(arrays["X_train"])}
+        else:
+            raise ValueError(
+                f"{file} holds {', '.join(arrays)}. Expected arrays are X and y, or X_train, "
+                "y_train, X_test and y_test."
+            )
         names = tuple(f"x{i}" for i in range(X.shape[1]))
         if not any(is_missing(each).any() for each in (X, y)):
             return DataSet(X, y, names, "class", file.stem, (), extra)

@@ -18,7 +18,7 @@ from dimetric.data._samples import build_data_set
 
 __all__ = ["read_table"]
 
-COLUMN_NUMBER = re.compile(r"-?\d+")
+COLUMN_NUMBER = re.compile(r"-?\d{1,9}")
 TARGET_NAMES = ("class", "target", "label", "y")  # names of a likely target column
 ROW_ID_NAMES = ("", "id", "index", "no", "row", "rownames", "#")  # names of a likely row id
 
@@ -236,7 +236,8 @@ def _notes_on_file(file: TableFile, frame: Any, names: list[str]) -> list[str]:
         notes.append("The file has no header. Its columns are named x0, x1, ...")
     if type(getattr(frame, "index", None)).__name__ not in ("RangeIndex", "NoneType"):
         notes.append("Ignored the row names before the first column.")
-    repeated = [each for each in names if each.endswith(".1") and each[:-2] in names]
+    known = set(names)
+    repeated = [each for each in names if each.endswith(".1") and each[:-2] in known]
     if repeated:
         original = repeated[0][:-2]
         notes.append(f"Several columns are named {original!r}. The later columns were renamed.")

@@ -6,6 +6,8 @@ import struct
 from math import isfinite
 from typing import Any, NamedTuple
 
+from dimetric._errors import error_text
+
 FORMAT_VERSION = 2  # the version that is written
 READABLE_VERSIONS = (1, 2)
 MAX_NESTING = 100  # levels of JSON objects and lists in a header
@@ -17,7 +19,6 @@ MAX_HEADER_BYTES = 100_000_000  # the limit of safetensors
 MAX_CONTAINERS, BYTES_PER_CONTAINER = 30_000, 100
 MAX_VALUES, BYTES_PER_VALUE = 300_000, 8
 MAX_DIGITS = 400  # of an integer
-MAX_ERROR_CHARACTERS = 400
 DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64"}
 
 
@@ -162,9 +163,3 @@ def _check_tensors(tensors: dict[str, Any], size: int, file_bytes: int) -> None:
         end = max(end, offsets[1])
     if end != size:
         raise ValueError(f"its tensors take {size} bytes, but its header declares {end}")
-
-
-def error_text(error: BaseException) -> str:
-    """Return the message of an error on one line, without its full stop and not too long."""
-    text = " ".join((str(error) or type(error).__name__).split()).rstrip(".")
-    return text if len(text) <= MAX_ERROR_CHARACTERS else f"{text[:MAX_ERROR_CHARACTERS]}..."

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import check_types
+from dimetric._errors import error_text
 from dimetric._files import atomic_write
 from dimetric._names import printable
 from dimetric._versions import installed_versions
@@ -22,7 +23,6 @@ from dimetric.export._container import (
     MAX_HEADER_BYTES,
     METADATA_KEY,
     Header,
-    error_text,
     parse_object,
     read_header,
 )
