@@ -38,7 +38,7 @@ def checked_embedding(
         raise ValueError("All points of X are equal, so the quality of an embedding is undefined.")
     if _all_equal(Z, "euclidean"):
         warnings.warn(
-            "All points of Z are equal, so the first rows count as neighbours in the embedding.",
+            "All points of Z are equal, so all points are equally near in the embedding.",
             stacklevel=3,
         )
     X, factor_x = rescale_for_squares(X)
