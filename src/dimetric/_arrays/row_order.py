@@ -1,6 +1,13 @@
-"""An order of the samples that does not depend on the order of the input."""
+"""An order of the samples that does not depend on the order of the input, and equal samples."""
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy import sparse
+
+from dimetric._arrays.blocks import BLOCK_ENTRIES, row_blocks
+from dimetric._arrays.namespaces import Array, take_rows, to_host
 
 
 def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -43,3 +50,74 @@ def distinct_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     index = np.empty(len(X), dtype=np.int64)
     index[order] = np.cumsum(is_new) - 1
     return rows[is_new], index
+
+
+@dataclass(frozen=True)
+class EqualRows:
+    """Groups of equal rows of an array. Groups are ordered by their first rows."""
+
+    first: np.ndarray  # (g,) the first row of each group
+    index: np.ndarray  # (n,) the group of each row
+    counts: np.ndarray  # (g,) the number of rows in each group
+
+    def distinct(self, X: Array) -> Array:
+        """Return one row of each group."""
+        return X[self.first] if sparse.issparse(X) else take_rows(X, self.first)
+
+    def members(self, groups: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return the first ``counts[i]`` rows of ``groups[i]`` for all i, in one array."""
+        rows = np.argsort(self.index, kind="stable")
+        starts = np.cumsum(self.counts) - self.counts
+        steps = np.arange(np.sum(counts)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return rows[np.repeat(starts[groups], counts) + steps]
+
+    def totals(self, values: Any) -> Any:
+        """Return the sums of the values over each group, of shape (g, c)."""
+        n = len(self.index)
+        shape = (len(self.first), n)
+        return sparse.csr_array((np.ones(n), (self.index, np.arange(n))), shape=shape) @ values
+
+
+def equal_rows(X: Array) -> EqualRows | None:
+    """Return the groups of equal rows of an array of any namespace, or None if all rows differ.
+
+    Equal rows are found by sorting a hash of each row, and a comparison of the rows confirms them.
+    If hashes of different rows collide, which is improbable, the result is None. Equal rows of a
+    sparse array may count as different if their entries are stored in different orders.
+
+    Examples
+    --------
+    >>> equal = equal_rows(np.array([[2.0, 1.0], [0.0, 1.0], [2.0, 1.0]]))
+    >>> equal.first, equal.index, equal.counts
+    (array([0, 1]), array([0, 1, 0]), array([2, 1]))
+    >>> equal_rows(np.eye(3)) is None
+    True
+    """
+    if sparse.issparse(X):
+        keys = X @ np.random.default_rng(0).normal(size=X.shape[1])
+    else:
+        X = to_host(X)
+        keys = _row_hashes(X)
+    _, first, index, counts = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    if len(first) == X.shape[0]:
+        return None
+    order = np.argsort(first)
+    position = np.empty_like(order)
+    position[order] = np.arange(len(order))
+    equal = EqualRows(first[order], position[index], counts[order])
+    differs = X[equal.first[equal.index]] != X
+    return None if (differs.nnz if sparse.issparse(X) else np.any(differs)) else equal
+
+
+def _row_hashes(X: np.ndarray) -> np.ndarray:
+    """Return a 64-bit hash of each row. Equal rows have the same hash."""
+    factors = np.random.default_rng(0).integers(1, 2**63, size=X.shape[1], dtype=np.uint64) | 1
+    hashes = np.empty(len(X), np.uint64)
+    for block in row_blocks(len(X), max(1, BLOCK_ENTRIES // max(1, X.shape[1]))):
+        # Adding 0.0 turns -0.0 into 0.0.
+        bits = np.ascontiguousarray(X[block] + 0.0).view(f"u{X.itemsize}").astype(np.uint64)
+        bits ^= bits >> np.uint64(32)  # the low bits of small integers are 0
+        hashes[block] = np.sum(bits * factors, axis=1, dtype=np.uint64)
+    return hashes

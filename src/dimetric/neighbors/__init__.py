@@ -4,6 +4,10 @@
   on any device. ``euclidean_neighbors`` searches all points, ``EuclideanSearch`` also subsets.
 - ``metric_search``: exact neighbours under any metric, on the host, by the fastest method that
   applies (``metric_neighbors``).
+- ``ties``: neighbours that share votes if they are tied at the k-th distance
+  (``Neighborhoods``).
+- ``queries``: distances from queries to points, and the tolerance within which distances count as
+  equal (``tie_tolerance``).
 - ``numba_search``, ``numba_paths``: compiled neighbour search and shortest paths, which require
   the extra ``fast``.
 - ``roles``: friends and enemies, the nearest samples of the same class and of other classes.

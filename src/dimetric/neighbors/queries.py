@@ -1,0 +1,230 @@
+r"""Distances from queries to points under any metric, and the errors of these distances."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dimetric._arrays.namespaces import (
+    Array,
+    eps,
+    is_foreign,
+    namespace,
+    smallest_in_rows,
+    take_rows,
+    to_host,
+)
+from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.metric_search import (
+    TREE_FEATURES,
+    Metric,
+    distances_between,
+    is_euclidean,
+    metric_neighbors,
+)
+
+MAX_PRODUCT_SAMPLES = 5_000  # with fewer, a matrix product beats importing compiled code
+# Distances that differ by less than this fraction are equal up to rounding: 1024 and 32 machine
+# epsilons. Errors of maps leave no room for more in single precision.
+RELATIVE_TOLERANCE = {"float64": 2.0**-42, "float32": 2.0**-18}
+COORDINATE_ROUNDINGS = 16  # errors of single coordinates, in machine epsilons
+NORMS = {"cityblock": 1, "l1": 1, "manhattan": 1, "minkowski": 2, "chebyshev": 2}
+BOUNDED_METRICS = ("cosine", "correlation")  # 1 minus a correlation, so errors are relative to 1
+
+
+def relative_tolerance(*arrays: Array) -> float:
+    """Return the fraction by which equal numbers may differ, in the least precise of the dtypes.
+
+    Examples
+    --------
+    >>> relative_tolerance(np.zeros(1, np.float32), np.zeros(1)) == 2.0**-18
+    True
+    """
+    return max(
+        RELATIVE_TOLERANCE["float32" if "float32" in str(a.dtype) else "float64"] for a in arrays
+    )
+
+
+def tie_tolerance(distances: Array, samples: Array, sizes: Any = 0.0, spread: Any = 0.0) -> Array:
+    r"""Return the difference up to which distances count as equal to given distances.
+
+    .. math:: \tau\, (d + s) + 16\, \epsilon\, |q|
+
+    See :mod:`dimetric.neighbors.ties`.
+
+    Parameters
+    ----------
+    distances : array of shape (n,)
+        Distances d of queries, for example to their k-th neighbours.
+    samples : array
+        The samples. Their dtype determines :math:`\tau` and :math:`\epsilon`.
+    sizes : array of shape (n,), default=0
+        Norms :math:`|q|` of the queries.
+    spread : float, default=0
+        Size s of the points, if a learner mapped them.
+
+    Examples
+    --------
+    >>> X = np.array([[0.1], [0.2], [0.3]])
+    >>> abs(X[1] - X[0]) == abs(X[2] - X[1])
+    array([False])
+    >>> abs(X[1] - X[0] - 0.1) <= tie_tolerance(np.array([0.1]), X)
+    array([ True])
+    """
+    tau = relative_tolerance(samples)
+    return tau * (distances + spread) + COORDINATE_ROUNDINGS * eps(samples) * sizes
+
+
+class Queries:
+    """Queries, and the points that are searched for their neighbours.
+
+    Parameters
+    ----------
+    Z, points, metric, metric_params, is_mapped
+        As in :class:`~dimetric.neighbors.ties.Neighborhoods`.
+    """
+
+    def __init__(
+        self,
+        Z: Array,
+        points: Array | None,
+        metric: Metric = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        is_mapped: bool = False,
+    ) -> None:
+        if not is_euclidean(metric, metric_params):
+            Z, points = _host(Z), _host(points)
+        self._Z, self._points = Z, points
+        self._metric, self._params = metric, metric_params
+        self._is_mapped = is_mapped
+        self.n, self.excludes_self = Z.shape[0], points is None
+        self.n_points = Z.shape[0] if points is None else points.shape[0]
+        self.dtype = np.dtype(str(Z.dtype).rpartition(".")[2])  # torch writes torch.float32
+
+    def nearest(self, width: int, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return distances and row numbers of the nearest points, of shape (n, width).
+
+        The choice among points at equal distance is arbitrary.
+
+        Parameters
+        ----------
+        width : int
+            Number of neighbours.
+        rows : ndarray, optional
+            Row numbers of the queries. By default, all queries are searched.
+        """
+        if width == 0:
+            return np.empty((self.n, 0)), np.empty((self.n, 0), np.int64)
+        if self._metric == "precomputed":
+            return smallest_in_rows(self.all_distances(rows), width)
+        if rows is None:
+            return self._search(self._Z, width, self._points)
+        Z = self._Z[rows] if sparse.issparse(self._Z) else take_rows(self._Z, rows)
+        if self._points is not None:
+            return self._search(Z, width, self._points)
+        distances, indices = self._search(Z, width + 1, self._Z)
+        others = indices != rows[:, None]
+        others[np.all(others, axis=1), -1] = False
+        return distances[others].reshape(-1, width), indices[others].reshape(-1, width)
+
+    def all_distances(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the distances from some queries to all points, infinite to the query itself."""
+        rows = np.arange(self.n) if rows is None else rows
+        Z, points = self._on_host
+        if self._metric == "precomputed":
+            D = Z[rows]
+        else:
+            D = distances_between(
+                Z[rows],
+                Z if points is None else points,
+                metric=self._metric,
+                metric_params=self._params,
+            )
+        if self.excludes_self:
+            D[np.arange(len(rows)), rows] = np.inf
+        return D
+
+    def tolerance(self, rows: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        """Return the tolerance of distances from some queries. See :func:`tie_tolerance`."""
+        sizes, spread = self._sizes
+        sizes = sizes[rows]
+        tolerance = tie_tolerance(distances, self._least_precise, sizes, spread)
+        if sparse.issparse(self._Z) and is_euclidean(self._metric, self._params):
+            # Squared distances between sparse rows are computed from products, so their errors are
+            # relative to the squared norms.
+            scale = COORDINATE_ROUNDINGS * eps(self._least_precise)
+            noise = scale * (2 * sizes + distances) ** 2
+            # The distance whose square is larger by this error, without cancellation.
+            tolerance = tolerance + noise / np.maximum(
+                distances + np.sqrt(distances**2 + noise), np.finfo(np.float64).tiny
+            )
+        return tolerance
+
+    def _search(self, Z: Array, k: int, points: Array | None) -> tuple[np.ndarray, np.ndarray]:
+        if is_euclidean(self._metric, self._params) and _use_matrix_product(Z):
+            found = euclidean_neighbors(Z, k, points)
+        else:
+            found = metric_neighbors(Z, k, points, metric=self._metric, metric_params=self._params)
+        distances, indices = (to_host(a) for a in found)
+        return distances, indices
+
+    @cached_property
+    def _on_host(self) -> tuple[Any, Any]:
+        return _host(self._Z), _host(self._points)
+
+    @property
+    def _least_precise(self) -> Array:
+        """The queries or the points, whichever dtype is less precise."""
+        points = self._Z if self._points is None else self._points
+        return points if eps(points) > eps(self._Z) else self._Z
+
+    @cached_property
+    def _sizes(self) -> tuple[np.ndarray, float]:
+        """The norms of the queries, and the size of the points if a learner mapped them."""
+        zeros = np.zeros(self.n), 0.0
+        if self._metric in BOUNDED_METRICS:
+            return np.ones(self.n), 0.0
+        order = 2 if is_euclidean(self._metric, self._params) else NORMS.get(str(self._metric))
+        if order is None:
+            return zeros
+        points = self._Z if self._points is None else self._points
+        varies = _varying(points)
+        norms = _norms(self._Z, order, varies)
+        if not self._is_mapped:
+            return norms, 0.0
+        of_points = norms if self._points is None else _norms(points, order, varies)
+        return norms, float(np.median(of_points))
+
+
+def _use_matrix_product(Z: Array) -> bool:
+    """Return whether to search by a matrix product in the namespace of Z."""
+    if is_foreign(Z):
+        return True
+    return (
+        not sparse.issparse(Z) and Z.shape[1] > TREE_FEATURES and Z.shape[0] < MAX_PRODUCT_SAMPLES
+    )
+
+
+def _varying(points: Array) -> Array:
+    """Return 1 for each feature that varies, and 0 for constant features."""
+    if sparse.issparse(points):
+        return None
+    xp = namespace(points)
+    return xp.astype(xp.max(points, axis=0) > xp.min(points, axis=0), points.dtype)
+
+
+def _norms(Z: Array, order: int, varies: Array) -> np.ndarray:
+    """Return the norm of each row on the host, without constant features."""
+    if sparse.issparse(Z):
+        from scipy.sparse.linalg import norm
+
+        return norm(Z, ord=order, axis=1)
+    xp = namespace(Z)
+    masked = xp.astype(Z * xp.astype(varies, Z.dtype), xp.float64)
+    total = xp.sum(xp.abs(masked), axis=1) if order == 1 else xp.sum(masked * masked, axis=1)
+    return to_host(total if order == 1 else xp.sqrt(total))
+
+
+def _host(points: Array | None) -> Any:
+    return to_host(points) if is_foreign(points) else points

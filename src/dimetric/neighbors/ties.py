@@ -1,0 +1,317 @@
+r"""Neighbours that share votes if they are tied at the k-th distance.
+
+If a points are nearer than the k-th distance and t points are at it, each of these t points has the
+weight :math:`(k - a) / t`. Then no result depends on the order of the points.
+
+**Ties.** Rounding makes distances differ that are equal in exact arithmetic. Two distances count as
+equal if they differ by at most a tolerance. For the k-th distance d of a query q it is
+
+.. math:: \tau\, (d + s) + 16\, \epsilon\, |q|
+
+:math:`\epsilon` is the machine epsilon of the dtype of the samples. The first term bounds the
+errors of the distance and of the map that a learner applied to the samples: :math:`\tau` is
+:math:`2^{-42} = 1024\,\epsilon` in double and :math:`2^{-18} = 32\,\epsilon` in single precision.
+Large terms may cancel in a map, so its errors are relative to the size s of all mapped points, the
+median of their norms. Without a map, s is 0. The last term bounds the errors of the coordinates of
+the query, for example those of a scaler. Constant features do not count in :math:`|q|`, because
+they do not contribute to distances.
+
+All points whose distance is within the tolerance of the k-th distance, on both sides, are tied.
+
+**Cost.** Equal points are searched only once, and so are equal queries. If nothing is tied, the
+cost is that of a search for k + 1 neighbours. A query that is tied with more than `MAX_COLUMNS`
+different points needs its distances to all different points, which are computed in blocks.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, smallest_in_rows
+from dimetric._arrays.row_order import equal_rows
+from dimetric.neighbors.metric_search import Metric
+from dimetric.neighbors.queries import Queries
+
+MAX_DISTANCES_PER_BLOCK = 2**22  # 32 MiB in float64
+COLUMN_GROWTH = 4  # factor by which a repeated search increases the neighbours
+MAX_COLUMNS = 64  # queries tied with more points compute their distances to all points
+MIN_GROUPED_QUERIES = 32  # for fewer queries, finding equal points takes longer than the search
+
+# Return the weights of neighbours from their distances, both of shape (n, k).
+WeightFunction = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class NeighborBlock:
+    """All neighbours of some queries, up to and including those tied at the k-th distance.
+
+    The neighbours of query i have the positions ``starts[i]`` to ``starts[i + 1] - 1``, nearest
+    first.
+    """
+
+    queries: np.ndarray  # (b,) row numbers of the queries
+    starts: np.ndarray  # (b + 1,)
+    points: np.ndarray  # (e,) row numbers of the points
+    distances: np.ndarray  # (e,)
+    counts: np.ndarray  # (e,) numbers of equal points, without the query itself
+
+    @property
+    def owners(self) -> np.ndarray:
+        """For each neighbour, the position of its query in `queries`."""
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
+
+    def ranks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first rank of each neighbour among those of its query, and the last plus 1."""
+        last = np.cumsum(self.counts)
+        before = np.append(0, last)[self.starts[:-1]]
+        last = last - np.repeat(before, np.diff(self.starts))
+        return last - self.counts, last
+
+    def kth(self, k: int) -> np.ndarray:
+        """Return the k-th distance of each query."""
+        first, last = self.ranks()
+        return self.distances[(first < k) & (last >= k)]
+
+    def ranked(self, k: int) -> np.ndarray:
+        """Return the k smallest distances of each query, of shape (b, k)."""
+        first, last = self.ranks()
+        repeats = np.clip(np.minimum(last, k) - first, 0, None)
+        return np.repeat(self.distances, repeats).reshape(-1, k)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Weights of the neighbours of some queries. Tied neighbours share the remaining weight."""
+
+    block: NeighborBlock
+    weights: np.ndarray  # (e,) weight of each of the equal points at a neighbour
+    totals: np.ndarray  # (b,) sums of the weights
+    n_nearer: np.ndarray  # (b,) numbers of points nearer than the k-th distance
+    n_tied: np.ndarray  # (b,) numbers of points at the k-th distance
+
+
+class Neighborhoods:
+    """Nearest points of queries, with all points that are tied with the k-th.
+
+    Parameters
+    ----------
+    Z : array or sparse array of shape (n, d)
+        Queries, in any namespace. With ``metric="precomputed"``, their distances to the points.
+    k : int
+        Largest number of neighbours that is needed.
+    points : array or sparse array of shape (m, d), optional
+        Points to search. By default, Z itself is searched, and a row is not its own neighbour.
+    metric, metric_params
+        A metric of :class:`sklearn.neighbors.NearestNeighbors` and its parameters.
+    is_mapped : bool, default=False
+        Whether the samples were mapped by a learner. See the tolerance above.
+
+    Examples
+    --------
+    >>> X, y = np.array([[3.0], [1.0], [1.0], [1.0]]), np.array([9.0, 1.0, 2.0, 6.0])
+    >>> near = Neighborhoods(np.array([[0.0]]), 2, X)
+    >>> near.listed(2)[1]
+    array([[1, 2]])
+    >>> near.sums(y[:, None], 2)  # two thirds of 1 + 2 + 6
+    array([[6.]])
+    """
+
+    def __init__(
+        self,
+        Z: Array,
+        k: int,
+        points: Array | None = None,
+        *,
+        metric: Metric = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        is_mapped: bool = False,
+    ) -> None:
+        self._k, self._n = k, Z.shape[0]
+        self._excludes_self = points is None
+        groupable = metric != "precomputed" and (points is None or self._n >= MIN_GROUPED_QUERIES)
+        self._equal = equal_rows(Z if points is None else points) if groupable else None
+        equal_queries = self._equal
+        if points is not None:
+            equal_queries = equal_rows(Z) if groupable else None
+        self._equal_queries = equal_queries
+        self._query = Queries(
+            Z if equal_queries is None else equal_queries.distinct(Z),
+            points if self._equal is None or points is None else self._equal.distinct(points),
+            metric,
+            metric_params,
+            is_mapped,
+        )
+        self._complete, self._wide = self._searched()
+
+    def listed(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k nearest points of each query, ordered by distance, then by row number.
+
+        Returns
+        -------
+        distances, indices : ndarray of shape (n, k)
+        """
+        n_queries, width = self._query.n, k + self._has_own_entries
+        distances, indices = np.empty((n_queries, width)), np.empty((n_queries, width), np.int64)
+        for block in self._blocks():
+            rows, values, owners = block.points, block.distances, block.owners
+            if self._equal is not None:
+                is_near = values <= block.kth(k)[owners]
+                counts = np.where(is_near, np.minimum(self._equal.counts[rows], width), 0)
+                rows = self._equal.members(rows, counts)
+                values, owners = np.repeat(values, counts), np.repeat(owners, counts)
+            order = np.lexsort((rows, values, owners))
+            starts = np.searchsorted(owners, np.arange(len(block.queries)))
+            order = order[starts[:, None] + np.arange(width)]
+            distances[block.queries], indices[block.queries] = values[order], rows[order]
+        if self._equal_queries is not None:
+            index = self._equal_queries.index
+            distances, indices = distances[index], indices[index]
+        if self._has_own_entries:
+            others = indices != np.arange(self._n)[:, None]
+            others[np.all(others, axis=1), -1] = False
+            distances, indices = distances[others], indices[others]
+        dtype = self._query.dtype
+        return distances.reshape(-1, k).astype(dtype, copy=False), indices.reshape(-1, k)
+
+    def sums(
+        self, values: Any, k: int, weights: WeightFunction | None = None, *, mean: bool = False
+    ) -> np.ndarray:
+        """Return the weighted sum of values over the k nearest points of each query.
+
+        Tied points share the remaining weight.
+
+        Parameters
+        ----------
+        values : ndarray or sparse array of shape (m, c)
+            Values of the points.
+        k : int
+            Number of neighbours, at most that of the constructor.
+        weights : callable, optional
+            Function that returns the weights of neighbours from their distances. Distances that are
+            0 up to rounding are passed as 0. By default, all weights are 1.
+        mean : bool, default=False
+            Whether to divide by the sum of the weights.
+
+        Returns
+        -------
+        sums : ndarray of shape (n, c)
+        """
+        at_points = values if self._equal is None else self._equal.totals(values)
+        sums, own = np.empty((self._query.n, values.shape[1])), np.zeros(self._query.n)
+        for shares in self.shares(k, weights):
+            block, b = shares.block, len(shares.block.queries)
+            scale = np.ones(b) if not mean else 1 / shares.totals
+            parts = shares.weights * scale[block.owners]
+            matrix = sparse.csr_array(
+                (parts, block.points, block.starts), shape=(b, at_points.shape[0])
+            )
+            product = matrix @ at_points
+            sums[block.queries] = product.toarray() if sparse.issparse(product) else product
+            is_own = self._has_own_entries & (block.points == block.queries[block.owners])
+            own[block.queries] = np.bincount(block.owners[is_own], parts[is_own], b)
+        if self._equal_queries is not None:
+            sums, own = sums[self._equal_queries.index], own[self._equal_queries.index]
+        if self._has_own_entries:
+            itself = values * own[:, None]
+            sums -= itself.toarray() if sparse.issparse(itself) else itself
+        return sums
+
+    def shares(self, k: int, weights: WeightFunction | None = None) -> Iterator[Shares]:
+        """Yield the weights of the neighbours of blocks of queries.
+
+        Row numbers in a block count the different rows of Z and of `points`. Equal rows have one
+        number. If all rows differ, they are the row numbers of Z and of `points`.
+        """
+        for block in self._blocks():
+            yield self._shares(block, k, weights)
+
+    def _shares(self, block: NeighborBlock, k: int, weights: WeightFunction | None) -> Shares:
+        b, owners = len(block.queries), block.owners
+        kth = block.kth(k)
+        tolerance = self._query.tolerance(block.queries, kth)
+        nearer = block.distances < (kth - tolerance)[owners]
+        tied = ~nearer & (block.distances <= (kth + tolerance)[owners])
+        n_nearer = np.bincount(owners, block.counts * nearer, b).astype(np.int64)
+        n_tied = np.bincount(owners, block.counts * tied, b).astype(np.int64)
+        if weights is None:
+            each = np.where(nearer, 1.0, 0.0)
+            for_tied, totals = (k - n_nearer) / n_tied, np.full(b, float(k))
+        else:
+            ranked = block.ranked(k)
+            at_zero = ranked <= self._query.tolerance(block.queries, np.zeros(b))[:, None]
+            of_ranks = weights(np.where(at_zero, 0, ranked).astype(self._query.dtype, copy=False))
+            running = np.cumsum(np.insert(of_ranks, 0, 0.0, axis=1), axis=1)
+            first, last = (np.minimum(ranks, k) for ranks in block.ranks())
+            each = running[owners, last] - running[owners, first]
+            each = np.where(nearer, each / np.maximum(block.counts, 1), 0.0)
+            totals = running[:, -1]
+            for_tied = (totals - running[np.arange(b), n_nearer]) / n_tied
+        each = np.where(tied, for_tied[owners], each)
+        return Shares(block, each, totals, n_nearer, n_tied)
+
+    @property
+    def _has_own_entries(self) -> bool:
+        """Whether queries are listed as their own neighbours, with the number of equal rows."""
+        return self._excludes_self and self._equal is not None
+
+    def _searched(self) -> tuple[list[NeighborBlock], np.ndarray]:
+        """Return the blocks of queries that are searched completely, and the other queries."""
+        available = self._query.n_points - self._excludes_self
+        rows, width = np.arange(self._query.n), min(self._k + 1, available)
+        blocks: list[NeighborBlock] = []
+        while True:
+            D, points = self._query.nearest(width, None if len(rows) == self._query.n else rows)
+            if width == available:
+                return [*blocks, self._block(rows, D, points)], rows[:0]
+            kth = self._block(rows, D, points).kth(self._k)
+            complete = D[:, -1] > kth + self._query.tolerance(rows, kth)
+            if np.any(complete):
+                blocks.append(self._block(rows[complete], D[complete], points[complete]))
+            rows = rows[~complete]
+            width = min(COLUMN_GROWTH * width, available)
+            if not len(rows) or width > MAX_COLUMNS:
+                return blocks, rows
+
+    def _blocks(self) -> Iterator[NeighborBlock]:
+        """Yield the neighbours of all queries."""
+        yield from self._complete
+        size = max(1, MAX_DISTANCES_PER_BLOCK // self._query.n_points)
+        for part in row_blocks(len(self._wide), size):
+            rows = self._wide[part]
+            D = self._query.all_distances(rows)
+            kth = self._block(rows, *smallest_in_rows(D, self._k)).kth(self._k)
+            bound = kth + self._query.tolerance(rows, kth)
+            widths = np.sum(bound[:, None] >= D, axis=1)
+            near, points = smallest_in_rows(D, int(widths.max()))
+            yield self._block(rows, near, points, widths)
+
+    def _block(
+        self,
+        queries: np.ndarray,
+        D: np.ndarray,
+        points: np.ndarray,
+        widths: np.ndarray | None = None,
+    ) -> NeighborBlock:
+        """Return a block from rows of sorted distances and points, of which `widths` are used."""
+        D = D.astype(np.float64, copy=False)
+        if self._has_own_entries:
+            D = np.insert(D, 0, 0.0, axis=1)
+            points = np.insert(points, 0, queries, axis=1)
+            widths = None if widths is None else widths + 1
+        starts = np.arange(len(queries) + 1) * D.shape[1]
+        if widths is None:
+            D, points = D.ravel(), points.ravel()
+        else:
+            used = np.arange(D.shape[1]) < widths[:, None]
+            D, points = D[used], points[used]
+            starts = np.append(0, np.cumsum(widths))
+        counts = np.ones(len(points), np.int64)
+        if self._equal is not None:
+            counts = self._equal.counts[points]
+        if self._has_own_entries:
+            counts[starts[:-1]] -= 1
+        return NeighborBlock(queries, starts, points, D, counts)
