@@ -102,9 +102,11 @@ class KANMM(KernelizedMetric):
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
         Z, K = (take_rows(a, order) for a in (coordinates.compute(), self._reference_kernel(X)))
-        near = friends(Z, codes, self.n_friends)
-        far = enemies(Z, codes, self.n_enemies)
-        S, C = (difference_scatter(K, r.indices, r.counts, root=False) for r in (far, near))
+        near = friends(Z, codes, self.n_friends, share_ties=True)
+        far = enemies(Z, codes, self.n_enemies, share_ties=True)
+        S, C = (
+            difference_scatter(K, r.indices, r.counts, r.weights, root=False) for r in (far, near)
+        )
         values, A = top_eigenvectors(S - C, k)
         self.components_, self.offset_ = asarray_like(A, X), asarray_like(coordinates.mean, X)
         margin = float(namespace(X).sum(values))

@@ -98,9 +98,12 @@ class ANMM(LinearMetric):
         X, factor = rescale_for_squares(X)
         X, labels, _ = in_canonical_order(X, labels)
         codes = labels.codes
-        near, far = friends(X, codes, self.n_friends), enemies(X, codes, self.n_enemies)
+        near = friends(X, codes, self.n_friends, share_ties=True)
+        far = enemies(X, codes, self.n_enemies, share_ties=True)
         Z, lifted = span_coordinates(X, k)
-        S, C = (difference_scatter(Z, r.indices, r.counts, root=False) for r in (far, near))
+        S, C = (
+            difference_scatter(Z, r.indices, r.counts, r.weights, root=False) for r in (far, near)
+        )
         values, V = top_eigenvectors(S - C, Z.shape[1])
         self.components_ = asarray_like(lifted(V[:k, :]), X)
         self.offset_ = asarray_like(np.zeros(d), X)

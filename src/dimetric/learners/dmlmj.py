@@ -108,7 +108,8 @@ class DMLMJ(LinearMetric):
         X, factor = rescale_for_squares(X)
         X, labels, _ = in_canonical_order(X, labels)
         codes = labels.codes
-        near, far = friends(X, codes, self.n_neighbors), enemies(X, codes, self.n_neighbors)
+        near = friends(X, codes, self.n_neighbors, share_ties=True)
+        far = enemies(X, codes, self.n_neighbors, share_ties=True)
         Z, lifted = span_coordinates(X, k)
         S, D = (self._covariance(Z, role, d) for role in (near, far))
         T = self._whitening(S, X)
@@ -143,8 +144,10 @@ class DMLMJ(LinearMetric):
         xp = namespace(Z)
         n = max(1, int(np.sum(role.counts > 0)))
         if self.alpha == 0:
-            return difference_scatter(Z, role.indices, role.counts, root=True) / n**0.5
-        S = difference_scatter(Z, role.indices, role.counts, root=False) / n
+            return (
+                difference_scatter(Z, role.indices, role.counts, role.weights, root=True) / n**0.5
+            )
+        S = difference_scatter(Z, role.indices, role.counts, role.weights, root=False) / n
         eye = xp.eye(S.shape[0], dtype=S.dtype, device=S.device)
         return (1 - self.alpha) * S + self.alpha / d * xp.linalg.trace(S) * eye
 

@@ -196,10 +196,17 @@ def rounding_bounds(X: Array) -> Array:
     return 16 * eps(X) * xp.astype(largest, xp.float64)
 
 
-def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bool) -> Array:
+def difference_scatter(
+    X: Array,
+    indices: Array,
+    counts: np.ndarray,
+    weights: np.ndarray | None = None,
+    *,
+    root: bool,
+) -> Array:
     r"""Return the scatter of the differences between samples and their neighbours, in float64.
 
-    .. math:: S = \sum_i \frac{1}{|N_i|} \sum_{j \in N_i} (x_i - x_j)(x_i - x_j)^T
+    .. math:: S = \sum_i \frac{1}{|N_i|} \sum_{j \in N_i} w_{ij} (x_i - x_j)(x_i - x_j)^T
 
     A sample without neighbours contributes nothing. Differences are computed before squaring, so
     the result is accurate for any origin and for near-duplicates. They are computed in blocks of
@@ -212,7 +219,9 @@ def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bo
     indices : array of shape (n, k)
         Indices of the neighbours :math:`N_i`. A missing neighbour has the index of the sample.
     counts : ndarray of shape (n,)
-        Number of neighbours of each sample.
+        Number of neighbours of each sample, :math:`|N_i|`.
+    weights : ndarray of shape (n, k), optional
+        Weights :math:`w_{ij}` of the neighbours. By default, all weights are 1.
     root : bool
         Return a root R with :math:`R^T R = S` instead, which does not square the condition number.
 
@@ -225,13 +234,16 @@ def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bo
     """
     xp = namespace(X)
     d = X.shape[1]
-    weight = asarray_like(np.sqrt(1 / np.maximum(counts, 1)), X, dtype=xp.float64)[:, None]
+    squares = (np.ones((1, 1)) if weights is None else weights) / np.maximum(counts, 1)[:, None]
+    roots = asarray_like(np.sqrt(squares), X, dtype=xp.float64)
     # A root starts with a row of zeros, because there may be no neighbours.
     total = xp.zeros((1 if root else d, d), dtype=xp.float64, device=X.device)
     for rows in row_blocks(X.shape[0], scatter_block_rows(d)):
         for rank in range(indices.shape[1]):
             difference = _in_float64(X[rows, :] - xp.take(X, indices[rows, rank], axis=0))
-            difference = weight[rows, :] * difference
+            difference = (
+                roots[rows, :] if weights is None else roots[rows, rank][:, None]
+            ) * difference
             if root:
                 total = _compress(xp.concat([total, difference]))
             else:

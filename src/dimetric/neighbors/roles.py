@@ -4,20 +4,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._warnings import warn
 from dimetric.neighbors.euclidean_search import EuclideanSearch, Part
+from dimetric.neighbors.role_shares import Shares, shares_of_ties, tolerances
 
 
 @dataclass(frozen=True)
 class Neighbors:
     """The friends, or the enemies, of each of n samples."""
 
-    indices: Array  # (n, k), nearest first; filled up with the sample itself if there are fewer
+    indices: Array  # (n, m), nearest first; filled up with the sample itself if there are fewer
     counts: np.ndarray  # (n,) number of friends or enemies, at most k
+    # (n, m) weights on the host, 0 for missing ones; those of a sample sum to its count. None if
+    # m is at most k and all weights are 1.
+    weights: np.ndarray | None = None
 
 
-def friends(X: Array, codes: np.ndarray, k: int) -> Neighbors:
+def friends(X: Array, codes: np.ndarray, k: int, *, share_ties: bool = False) -> Neighbors:
     """Return the k nearest other samples of the same class, for each sample.
 
     The search is exact. Friends at equal distance are ordered by index. The order of
@@ -32,6 +36,10 @@ def friends(X: Array, codes: np.ndarray, k: int) -> Neighbors:
         Classes as integers from 0, in ascending order.
     k : int
         Number of friends.
+    share_ties : bool, default=False
+        Whether friends that are tied at the k-th distance share the remaining places, as described
+        in :mod:`dimetric.neighbors.role_shares`. Then a sample may have more than k friends, with
+        weights.
 
     Examples
     --------
@@ -41,11 +49,15 @@ def friends(X: Array, codes: np.ndarray, k: int) -> Neighbors:
     ...     nearest = friends(X, codes, 1)
     >>> nearest.indices.ravel(), nearest.counts
     (array([1, 0, 1, 3]), array([1, 1, 1, 0]))
+    >>> friends(np.array([[0.0], [2.0], [-2.0]]), np.zeros(3, int), 1, share_ties=True).weights
+    array([[0.5, 0.5],
+           [1. , 0. ],
+           [1. , 0. ]])
     """
-    return _neighbors(X, codes, k, "friends")
+    return _neighbors(X, codes, k, "friends", share_ties)
 
 
-def enemies(X: Array, codes: np.ndarray, k: int) -> Neighbors:
+def enemies(X: Array, codes: np.ndarray, k: int, *, share_ties: bool = False) -> Neighbors:
     """Return the k nearest samples of other classes, for each sample. See :func:`friends`.
 
     Examples
@@ -57,27 +69,53 @@ def enemies(X: Array, codes: np.ndarray, k: int) -> Neighbors:
            [0, 1],
            [1, 0]])
     """
-    return _neighbors(X, codes, k, "enemies")
+    return _neighbors(X, codes, k, "enemies", share_ties)
 
 
-def _neighbors(X: Array, codes: np.ndarray, k: int, role: str) -> Neighbors:
+def _neighbors(X: Array, codes: np.ndarray, k: int, role: str, share_ties: bool) -> Neighbors:
     if np.any(np.diff(codes) < 0):
         raise ValueError("codes must be in ascending order. Sort the samples by class.")
     xp = namespace(X)
     n = len(codes)
     sizes = np.bincount(codes)[codes]
-    counts = np.minimum(sizes - 1 if role == "friends" else n - sizes, min(k, n))
+    available = sizes - 1 if role == "friends" else n - sizes
+    counts = np.minimum(available, min(k, n))
     _warn_about_missing(counts, k, role)
     k = int(counts.max())
     if k == 0:
         return Neighbors(asarray_like(np.empty((n, 0)), X, dtype=xp.int64), counts)
-    indices = _role_indices(X, codes, k, role)
+    may_tie = share_ties and bool(np.any(available > k))
+    distances, indices = _nearest(X, codes, k + may_tie, role)  # one more shows the ties
     itself = asarray_like(np.arange(n)[:, None], X, dtype=xp.int64)
-    return Neighbors(xp.where(indices < 0, itself, indices), counts)
+    nearest = Neighbors(xp.where(indices < 0, itself, indices)[:, :k], counts)
+    if not may_tie:
+        return nearest
+    kth, next_ = (to_host(distances[:, rank]).astype(np.float64) for rank in (k - 1, k))
+    kth = np.where(available > k, kth, 0.0)  # samples with fewer neighbours have no ties
+    radii = kth[:, None] + tolerances(X, kth)[:, None] * [-1.0, 1.0]
+    tied = np.flatnonzero(next_ <= radii[:, 1])
+    if not len(tied):
+        return nearest
+    shares = shares_of_ties(to_host(X), codes, tied, k, radii, same_class=role == "friends")
+    return _with_shares(nearest, tied, shares)
 
 
-def _role_indices(X: Array, codes: np.ndarray, k: int, role: str) -> Array:
-    """Return the indices of k friends or enemies of each sample, -1 where there are fewer."""
+def _with_shares(nearest: Neighbors, tied: np.ndarray, shares: Shares) -> Neighbors:
+    """Replace the neighbours of the tied samples by the entries of `shares`."""
+    n, k = nearest.indices.shape
+    width = max(k, int(shares.ranks.max()) + 1)
+    indices, weights = np.repeat(np.arange(n)[:, None], width, axis=1), np.zeros((n, width))
+    indices[:, :k] = to_host(nearest.indices)
+    weights[:, :k] = np.arange(k) < nearest.counts[:, None]
+    indices[tied], weights[tied] = tied[:, None], 0.0
+    indices[shares.rows, shares.ranks] = shares.columns
+    weights[shares.rows, shares.ranks] = shares.weights
+    dtype = namespace(nearest.indices).int64
+    return Neighbors(asarray_like(indices, nearest.indices, dtype=dtype), nearest.counts, weights)
+
+
+def _nearest(X: Array, codes: np.ndarray, k: int, role: str) -> tuple[Array, Array]:
+    """Return distances and indices of k friends or enemies, inf and -1 where there are fewer."""
     xp = namespace(X)
     n = len(codes)
     search, labels = EuclideanSearch(X), asarray_like(codes, X, dtype=xp.int64)
@@ -99,7 +137,7 @@ def _role_indices(X: Array, codes: np.ndarray, k: int, role: str) -> Array:
             among = [(slice(0, n), hide)]
         return search.nearest(block, k, among)
 
-    return search.map_blocks(of_block)[1]
+    return search.map_blocks(of_block)
 
 
 def _warn_about_missing(counts: np.ndarray, k: int, role: str) -> None:

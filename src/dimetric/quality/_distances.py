@@ -1,6 +1,7 @@
 """Distances between all pairs of points, computed in blocks of rows."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import frexp
 from typing import Any, TypeVar
 
@@ -10,8 +11,16 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, asarray_like, is_host, namespace, to_host
-from dimetric._arrays.squared_distances import left_factor, right_factor
+from dimetric._arrays.namespaces import (
+    Array,
+    asarray_like,
+    eps,
+    is_host,
+    namespace,
+    to_host,
+)
+from dimetric._arrays.row_order import canonical_order
+from dimetric._arrays.squared_distances import left_factor, right_factor, squared_norms
 from dimetric._arrays.threads import map_on_threads
 from dimetric.neighbors.metric_search import Metric, is_euclidean
 
@@ -23,6 +32,48 @@ MAX_RELATIVE_ERROR = 1e-9  # largest error of computed distances that is accepte
 BLOCK_ENTRIES = 2**18  # distances per block, to fit a CPU cache
 DEVICE_BLOCK_ENTRIES = 2**26  # distances per block on an accelerator
 MIN_BLOCK_ROWS = 8  # a block has at least this many rows, even if its entries exceed the limit
+SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
+ROUNDINGS_PER_DISTANCE = 16  # rounding errors of a distance, in addition to one per feature
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Bounds on the rounding errors in a block of distances. Two distances within them are tied.
+
+    Parameters
+    ----------
+    relative : float
+        Bound relative to a distance.
+    absolute : ndarray of shape (b, 1)
+        Bound for the distances in each row.
+    square : float
+        Bound for a squared distance.
+    """
+
+    relative: float
+    absolute: np.ndarray
+    square: float = SMALLEST_NORMAL  # squares of smaller distances underflow
+
+    def ties(self, nearer: np.ndarray, farther: np.ndarray) -> np.ndarray:
+        """Return whether distances are tied. Both arrays have one row for each row of the block."""
+        error = self.absolute + self.relative * farther
+        difference_of_squares = (farther - nearer) * (farther + nearer)
+        return np.asarray(difference_of_squares <= 2 * error * farther + self.square)
+
+    def __getitem__(self, rows: np.ndarray) -> "Rounding":
+        """Return the bounds for some rows of the block."""
+        return Rounding(self.relative, self.absolute[rows], self.square)
+
+
+def rounding_of_differences(X: Array) -> Rounding:
+    """Return bounds for distances from the rows of X that are computed from differences.
+
+    The errors are relative to the coordinates of a row, because coordinates that are nearly equal
+    have nearly the same size. A map that computed X causes errors relative to the typical size of
+    all rows.
+    """
+    relative, norms = _relative_rounding(X, X.shape[1]), to_host(squared_norms(X)) ** 0.5
+    return Rounding(relative, relative * (norms[:, None] + np.median(norms)))
 
 
 class Distances:
@@ -50,12 +101,12 @@ class Distances:
             self._X = X if sparse.issparse(X) else to_host(X)
         else:
             self._left, self._right, self._squared = _squared_distance_method(X)
+        if self._squared is _by_differences:
+            self._difference_rounding = rounding_of_differences(self._left)
+        self._square_rounding = self._rounding_of_products()
 
-    def __call__(self, rows: np.ndarray, *, root: bool = True) -> Array:
-        """Return distances of shape (len(rows), n). The distance of a point to itself is 0.
-
-        With ``root=False``, Euclidean distances are squared, which is faster and keeps their order.
-        """
+    def __call__(self, rows: np.ndarray) -> Array:
+        """Return distances of shape (len(rows), n). The distance of a point to itself is 0."""
         index = self.index(rows)
         xp = namespace(index)
         if self.metric == "precomputed":
@@ -64,8 +115,49 @@ class Distances:
             D = asarray_like(self._by_metric(rows), self._points, dtype=xp.float64)
         else:
             D = self._squared(xp.take(self._left, index, axis=0), self._right)
-            D = xp.sqrt(D) if root else D
+            if self._square_rounding > 0:  # duplicates have distance 0
+                D *= xp.astype(self._square_rounding < D, D.dtype)
+            D = xp.sqrt(D)
         return with_self_entries(D, index, 0.0)
+
+    def rounding(self, rows: np.ndarray, D: Array) -> Rounding:
+        """Return bounds on the rounding errors of the distances D from the given rows."""
+        if self._squared is _by_differences:
+            return self._difference_rounding[rows]
+        if self._square_rounding > 0:
+            return Rounding(0.0, np.zeros((len(rows), 1)), self._square_rounding)
+        n_features = 0 if self.metric == "precomputed" else self._points.shape[1]
+        sizes = to_host(namespace(D).max(D, axis=1))[:, None]
+        return Rounding(0.0, _relative_rounding(self._points, n_features) * sizes)
+
+    def _rounding_of_products(self) -> float:
+        """Return a bound for squared distances computed from products, otherwise 0."""
+        if self._squared is _by_product:
+            norms = self._right[:, -1]
+            relative = _relative_rounding(norms, self._points.shape[1])
+            return 4 * relative * float(namespace(norms).max(norms))
+        if sparse.issparse(self._points) and is_euclidean(self.metric, self._params):
+            X = self._points
+            return 4 * _relative_rounding(X, X.shape[1]) * float(X.multiply(X).sum(axis=1).max())
+        return 0.0
+
+    def pilot_rows(self, rows: np.ndarray, n_wanted: int) -> np.ndarray:
+        """Return some of the rows. The choice does not depend on the order of the rows.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Row indices.
+        n_wanted : int
+            Maximum number of rows to return.
+        """
+        X = self._points
+        if self.metric == "precomputed" or sparse.issparse(X):
+            sums = X.sum(axis=1) if sparse.issparse(X) else to_host(namespace(X).sum(X, axis=1))
+            order = np.argsort(sums[rows], kind="stable")
+        else:
+            order = canonical_order(to_host(X)[rows], np.zeros(len(rows), dtype=np.int64))
+        return rows[order[:: -(-len(rows) // n_wanted)]]
 
     def index(self, rows: np.ndarray) -> Array:
         """Return row indices in the array namespace and on the device of the points."""
@@ -101,6 +193,12 @@ def _squared_distance_method(X: Array) -> tuple[Array, Array, Callable[[Array, A
     if bool(xp.any((xp.abs(product - exact) > MAX_RELATIVE_ERROR * exact) & (exact > 0))):
         return X, X, _by_differences
     return left, right, _by_product
+
+
+def _relative_rounding(X: Array, n_features: int) -> float:
+    """Return a bound on the relative error of a sum over features, in the precision of X."""
+    precision = np.finfo(X.dtype).eps if sparse.issparse(X) else eps(X)
+    return 2 * (ROUNDINGS_PER_DISTANCE + n_features) * float(precision)
 
 
 def _coarse_mean(X: Array) -> Array:

@@ -3,16 +3,17 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import array_api_compat as compat
 import numpy as np
 
 from dimetric._arguments import check_types
-from dimetric._arrays.namespaces import Array, asarray_like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, to_host
 from dimetric.linalg.correlation import correlation, residual_variance
 from dimetric.neighbors.metric_search import Metric
 from dimetric.quality._distances import Distances, over_blocks
 from dimetric.quality._input import checked_embedding, checked_labels, sampled_points
 from dimetric.quality._point_scores import PointScores
-from dimetric.quality._ranks import neighbor_order, ranks_of
+from dimetric.quality._ranks import neighbor_order, ranks_in_order, ranks_of_nearest
 from dimetric.quality._scores import (
     Scores,
     best_scale,
@@ -23,6 +24,7 @@ from dimetric.quality._scores import (
     stress,
     with_scale,
 )
+from dimetric.quality._ties import TiedRanks, penalties
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +136,17 @@ def embedding_quality(
       and scaling of Z. Both are centred, and X has norm 1.
     - ``neighborhood_hit`` is the fraction of :math:`j \in N'_k(i)` that have the label of i.
 
-    If distances agree to about nine digits, the first row counts as nearer. Memory is O(n) per core
-    and time is O(n^2 log n), or O(sample_size n log n) with `sample_size`.
+    Distances that agree up to rounding are tied, and all orders of tied neighbours are equally
+    likely. So the scores do not depend on the order of the rows. If the ranks from a to b are tied,
+    each of these neighbours belongs to :math:`N_k(i)` with probability
+    :math:`p_{ij} = \min(1, \max(0, \frac{k-a+1}{b-a+1}))`, and to :math:`N'_k(i)` with
+    :math:`p'_{ij}`. The number of common neighbours is :math:`\sum_j \min(p_{ij}, p'_{ij})`. The
+    inner sum of the trustworthiness is :math:`\sum_j \max(0, p'_{ij} - p_{ij})\, e_{ij}`, where
+    :math:`e_{ij}` is the mean of r - k over the tied ranks r > k. Labels count with the weight
+    :math:`p'_{ij}`. If distances are tied in only one of the spaces, each score is its expectation
+    over all orders.
+
+    Memory is O(n) per core and time is O(n^2 log n), or O(sample_size n log n) with `sample_size`.
 
     Parameters
     ----------
@@ -184,8 +195,8 @@ def embedding_quality(
     ...     print(f"{name:20}{score:.2f}")
     trustworthiness     0.98
     continuity          0.99
-    knn_preservation    0.63
-    lcmc                0.60
+    knn_preservation    0.64
+    lcmc                0.61
     neighborhood_hit    0.95
     r_nx_auc            0.69
     stress              0.04
@@ -200,12 +211,12 @@ def embedding_quality(
     points = sampled_points(n, sample_size, random_state)
     before, after = Distances(X, metric, metric_params), Distances(Z)
     scores_of = PointScores(before, after, points, k, codes)
-    parts, counts = [], np.zeros(n, dtype=np.int64)
-    for part, block_counts in over_blocks(scores_of, points, before):
+    parts, common = [], np.zeros(n - 1)
+    for part, common_in_block in over_blocks(scores_of, points, before):
         parts.append(part)
-        counts += block_counts
+        common += common_in_block
     table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    q, r = scores_of.rank_scores.curves(counts, len(points))
+    q, r = scores_of.rank_scores.curves(common, len(points))
     return EmbeddingQuality(
         n_neighbors=k,
         **_summary(table, n, k, scale_ratio, X),
@@ -224,7 +235,8 @@ def trustworthiness(
 
     .. math:: 1 - \frac{2}{nk(2n-3k-1)} \sum_i \sum_{j \in N'_k(i)} \max(0, r_{ij} - k)
 
-    Exchange X and Z to compute the continuity.
+    Tied distances are treated as in :func:`embedding_quality`. Exchange X and Z to compute the
+    continuity.
 
     Parameters
     ----------
@@ -252,12 +264,26 @@ def trustworthiness(
     X, Z, _, k = checked_embedding(X, Z, n_neighbors, metric)
     n, before, after = X.shape[0], Distances(X, metric), Distances(Z)
 
-    def penalty(rows: np.ndarray) -> int:
-        index = before.index(rows)
-        neighbors = neighbor_order(after(rows, root=False), index, k, overwrite=True)
-        ranks = ranks_of(neighbors, before(rows, root=False), index)
-        xp = namespace(ranks)
-        return int(xp.sum(xp.clip(ranks - k, 0)))
+    def penalty(rows: np.ndarray) -> float:
+        index, D, E = before.index(rows), before(rows), after(rows)
+        roundings = before.rounding(rows, D), after.rounding(rows, E)
+        if compat.is_numpy_array(D):
+            ranks, tied = ranks_of_nearest(D, E, index, k, roundings)
+        else:
+            order, tied_before = neighbor_order(D, index, roundings[0])
+            nearest, tied_after = neighbor_order(E, index, roundings[1])
+            ranks, tied = ranks_in_order(nearest[:, :k], order, index), tied_before | tied_after
+        excesses = np.maximum(to_host(ranks) - k, 0)
+        return float(np.sum(excesses[~tied])) + tied_penalty(rows[tied])
+
+    def tied_penalty(rows: np.ndarray) -> float:
+        if not len(rows):
+            return 0.0
+        in_data, in_embedding = (
+            TiedRanks(to_host(D), rows, each.rounding(rows, D))
+            for each, D in ((each, each(rows)) for each in (before, after))
+        )
+        return float(np.sum(penalties(in_embedding, in_data, k)))
 
     total = sum(over_blocks(penalty, np.arange(n), before))
     return 1 - 2 * total / (n * k * (2 * n - 3 * k - 1))

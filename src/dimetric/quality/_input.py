@@ -39,7 +39,7 @@ def checked_embedding(
         raise ValueError("All points of X are equal, so the quality of an embedding is undefined.")
     if _all_equal(Z, "euclidean"):
         warn(
-            "All points of Z are equal, so the first rows count as neighbours in the embedding.",
+            "All points of Z are equal, so all points are equally near in the embedding.",
         )
     X, factor_x = rescale_for_squares(X)
     Z, factor_z = rescale_for_squares(asarray_like(Z, X, dtype=namespace(X).float64), "Z")

@@ -10,9 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
+from dimetric._arrays.row_order import canonical_order
 from dimetric._arrays.validation import checked_array
 from dimetric.learners._inner_learner import last_step
 from dimetric.neighbors.metric_search import distances_between
+from dimetric.quality._distances import rounding_of_differences
+from dimetric.quality._ties import TiedRanks
 
 __all__ = ["Neighborhood", "before_and_after", "neighborhood"]
 
@@ -26,7 +29,7 @@ class Neighborhood:
     row : int
         Row index of the sample.
     before, after : ndarray of shape (k,)
-        Row indices of its nearest neighbours, nearest first.
+        Row indices of its nearest neighbours, nearest first. See :func:`neighborhood` for ties.
     distances_before, distances_after : ndarray of shape (n_samples,)
         Distances from the sample to all samples.
     shown : ndarray of shape (m,)
@@ -74,6 +77,10 @@ def neighborhood(
     angles are approximate. The differences :math:`z_j - z_i` are treated in the same way, then
     rotated and reflected to match the first projection (orthogonal Procrustes).
 
+    Among samples at equal distance before the map, those nearer after the map are chosen, and vice
+    versa, so that a tie does not count as a change. If both distances are equal, the choice depends
+    on the coordinates, and only among duplicates on the order of the rows.
+
     Parameters
     ----------
     X, Z : array-like of shape (n_samples, n_features) and (n_samples, n_components)
@@ -108,7 +115,7 @@ def neighborhood(
         )
     row, k = int(row) % n, int(n_neighbors)
     distances = [distances_between(A[row : row + 1], A)[0].astype(np.float64) for A in (X, Z)]
-    orders = [_nearest_first(each, row) for each in distances]
+    orders = _nearest_first(X, Z, row, distances)
     neighbors = np.unique(np.concatenate([order[:k] for order in orders]))
     others = np.stack([order[: k + n_others] for order in orders], axis=1).ravel()
     # Remove duplicates, and keep the order.
@@ -169,10 +176,24 @@ def _as_array(X: Any) -> np.ndarray:
     return np.asarray(X) if hasattr(X, "columns") else to_host(X)
 
 
-def _nearest_first(distances: np.ndarray, row: int) -> np.ndarray:
-    """Return all other rows, nearest first. Rows at equal distance are in row order."""
-    order = np.argsort(distances, kind="stable")
-    return order[order != row]
+def _nearest_first(
+    X: np.ndarray, Z: np.ndarray, row: int, distances: list[np.ndarray]
+) -> list[np.ndarray]:
+    """Return all other rows, nearest first, before and after the map.
+
+    Rows at equal distance are sorted by the other distance, then by the coordinates.
+    """
+    index, by_content = np.array([row]), np.empty(len(X), dtype=np.int64)
+    both = np.hstack([X, Z.astype(X.dtype)])
+    by_content[canonical_order(both, np.zeros(len(X), dtype=np.int64))] = np.arange(len(X))
+    before, after = (
+        TiedRanks(each[None].copy(), index, rounding_of_differences(A)[index]).first[0]
+        for A, each in zip((X, Z), distances, strict=True)
+    )
+    # The rank of the sample itself is the last one.
+    return [
+        np.lexsort(keys)[:-1] for keys in ((by_content, after, before), (by_content, before, after))
+    ]
 
 
 def _projected_to_plane(differences: np.ndarray) -> np.ndarray:

@@ -2,57 +2,125 @@ r"""Ranks of neighbours.
 
 The neighbours of each point are sorted by distance, once in the data and once in the embedding. All
 rank-based scores are computed from one table: :math:`s_i(r)` is the rank in the embedding of the
-r-th nearest neighbour of i in the data.
+r-th nearest neighbour of i in the data. The scores of points with tied distances are computed from
+the ranges of tied ranks instead, see :mod:`dimetric.quality._ties`.
 """
+
+from dataclasses import replace
 
 import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
-from dimetric.quality._distances import with_self_entries
+from dimetric.quality._distances import Rounding, with_self_entries
 
 MAX_PARTITION_FRACTION = 0.25  # for a larger fraction of neighbours, whole rows are sorted
 
 
-def neighbor_order(
-    D: Array, index: Array, k: int | None = None, *, overwrite: bool = False
-) -> Array:
-    """Return the columns of each row of D, nearest first, without the point itself.
-
-    Equal distances are in column order.
+def neighbor_order(D: Array, index: Array, rounding: Rounding) -> tuple[Array, np.ndarray]:
+    """Return the columns of each row of D, nearest first, and which rows have tied distances.
 
     Parameters
     ----------
     D : array of shape (b, n)
         Distances, float64.
     index : array of shape (b,)
-        Column of the point itself in each row.
-    k : int, optional
-        Number of neighbours to return. By default, all other points are returned.
-    overwrite : bool, default=False
-        Whether D may be overwritten, which saves a copy.
+        Column of the point itself in each row, which is omitted.
+    rounding : Rounding
+        Rounding errors of the distances.
 
     Returns
     -------
-    order : array of shape (b, k)
+    order : array of shape (b, n - 1)
+        Columns. Tied distances are in any order.
+    tied : ndarray of shape (b,)
+        Whether two distances in the row are tied.
 
     Examples
     --------
     >>> D = np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 3.0]])
-    >>> neighbor_order(D, np.array([0, 1]))
-    array([[2, 1],
-           [0, 2]])
+    >>> neighbor_order(D, np.array([0, 1]), Rounding(1e-15, np.zeros((2, 1))))
+    (array([[2, 1],
+           [0, 2]]), array([False,  True]))
     """
-    k = D.shape[1] - 1 if k is None else k
     if not compat.is_numpy_array(D):
         xp = namespace(D)
-        return xp.argsort(with_self_entries(D, index, xp.inf), axis=1, stable=True)[:, :k]
-    keys, column_mask = _sort_keys(D if overwrite else D.copy(), index)
-    if k < MAX_PARTITION_FRACTION * D.shape[1]:
-        keys.partition(k - 1, axis=1)
-        keys = keys[:, :k]
+        D = with_self_entries(D, index, xp.inf)
+        order = xp.argsort(D, axis=1, stable=True)[:, :-1]
+        sorted_ = to_host(xp.take_along_axis(D, order, axis=1))
+        return order, np.any(rounding.ties(sorted_[:, :-1], sorted_[:, 1:]), axis=1)
+    keys, column_mask = _sort_keys(D.copy(), index)
     keys.sort(axis=1)
-    return keys[:, :k] & column_mask
+    keys = keys[:, :-1]
+    order = keys & column_mask
+    values = keys.view(np.float64)
+    rows, ranks = np.nonzero(_for_keys(rounding, column_mask).ties(values[:, :-1], values[:, 1:]))
+    near, far = D[rows, order[rows, ranks]], D[rows, order[rows, ranks + 1]]
+    is_tie = rounding[rows].ties(np.minimum(near, far)[:, None], np.maximum(near, far)[:, None])
+    # In a run of three or more similar keys, tied distances may have others between them.
+    in_run = (np.diff(rows, prepend=-1) == 0) & (np.diff(ranks, prepend=-1) == 1)
+    tied = np.zeros(len(D), dtype=bool)
+    tied[rows[is_tie[:, 0] | in_run]] = True
+    return order, tied
+
+
+def ranks_of_nearest(
+    D: np.ndarray, E: np.ndarray, index: np.ndarray, k: int, roundings: tuple[Rounding, Rounding]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ranks in D of the k nearest columns in E, and which rows may have ties.
+
+    This is faster than :func:`neighbor_order`, because only the nearest columns of E are sorted.
+
+    Parameters
+    ----------
+    D, E : ndarray of shape (b, n)
+        Distances, float64. They are overwritten.
+    index : ndarray of shape (b,)
+        Column of the point itself in each row, which has no rank.
+    k : int
+        Number of columns, less than n - 1.
+    roundings : pair of Rounding
+        Rounding errors of the distances in D and E.
+
+    Returns
+    -------
+    ranks : ndarray of shape (b, k)
+        From 1 to n - 1.
+    tied : ndarray of shape (b,)
+        Whether the choice of the columns or their ranks may depend on the order of tied distances.
+
+    Examples
+    --------
+    >>> D, E = np.array([[0.0, 3.0, 1.0, 2.0]]), np.array([[0.0, 1.0, 1.0, 5.0]])
+    >>> rounding = Rounding(1e-15, np.zeros((1, 1)))
+    >>> ranks_of_nearest(D, E, np.array([0]), 1, (rounding, rounding))
+    (array([[3]]), array([ True]))
+    """
+    keys, column_mask = _sort_keys(E, index)
+    if k + 1 < MAX_PARTITION_FRACTION * E.shape[1]:
+        keys.partition(k, axis=1)
+        keys = keys[:, : k + 1]
+    keys.sort(axis=1)
+    near, values = keys[:, :k] & column_mask, keys.view(np.float64)
+    in_data, in_embedding = (_for_keys(each, column_mask) for each in roundings)
+    tied = in_embedding.ties(values[:, k - 1 : k], values[:, k : k + 1])[:, 0]
+    keys, _ = _sort_keys(D, index)
+    wanted = np.take_along_axis(keys, near, axis=1)
+    keys.sort(axis=1)
+    ranks = np.stack([np.searchsorted(*row) for row in zip(keys, wanted, strict=True)])
+    # The last key is that of the point itself. As a float, it is NaN, which is not tied.
+    before, here, after = (
+        np.take_along_axis(keys, each, axis=1).view(np.float64)
+        for each in (np.maximum(ranks - 1, 0), ranks, ranks + 1)
+    )
+    ties = (in_data.ties(before, here) & (ranks > 0)) | in_data.ties(here, after)
+    return ranks + 1, tied | np.any(ties, axis=1)
+
+
+def _for_keys(rounding: Rounding, column_mask: int) -> Rounding:
+    """Return looser bounds for distances whose last bits are replaced, see :func:`_sort_keys`."""
+    replaced = column_mask * float(np.finfo(np.float64).eps)
+    return replace(rounding, relative=rounding.relative + 2 * replaced)
 
 
 def _sort_keys(D: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, int]:
@@ -68,36 +136,6 @@ def _sort_keys(D: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, int]:
     keys &= np.iinfo(np.int64).max - column_mask
     keys |= np.arange(D.shape[1])
     return with_self_entries(keys, index, np.iinfo(np.int64).max), column_mask
-
-
-def ranks_of(near: Array, D: Array, index: Array) -> Array:
-    """Return the ranks of the given columns in each row, when sorted by distance.
-
-    Parameters
-    ----------
-    near : array of shape (b, k)
-        Columns.
-    D : array of shape (b, n)
-        Distances, float64. They are overwritten.
-    index : array of shape (b,)
-        Column of the point itself in each row, which has no rank.
-
-    Returns
-    -------
-    ranks : array of shape (b, k)
-        From 1 to n - 1.
-
-    Examples
-    --------
-    >>> ranks_of(np.array([[2]]), np.array([[0.0, 3.0, 1.0]]), np.array([0]))
-    array([[1]])
-    """
-    if not compat.is_numpy_array(D):
-        return ranks_in_order(near, neighbor_order(D, index), index)
-    keys, _ = _sort_keys(D, index)
-    wanted = np.take_along_axis(keys, near, axis=1)
-    keys.sort(axis=1)
-    return np.stack([np.searchsorted(*row) for row in zip(keys, wanted, strict=True)]) + 1
 
 
 def ranks_in_order(columns: Array, order: Array, index: Array) -> Array:

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric.quality._ranks import counts_of
+from dimetric.quality._ties import TiedRanks, common_neighbors, penalties
 
 Scores = dict[str, Array]
 
@@ -32,14 +33,15 @@ class RankScores:
         weights = 1 / K / np.sum(1 / K) / (n - 1 - K)
         by_size = np.zeros(n)
         by_size[1:-1] = weights * (n - 1) / K
+        self._area_by_size = by_size[1:]
         self._area = np.cumsum(by_size[::-1])[::-1]
         self._area_by_chance = float(np.sum(weights * K))
 
     def __call__(self, ranks: Array) -> tuple[Scores, np.ndarray]:
-        """Return the scores of each point, and a histogram of ranks.
+        """Return the scores of each point, and the numbers of common neighbours.
 
-        The histogram counts, for each pair of a point and a neighbour, the larger of the ranks of
-        the neighbour in the data and in the embedding.
+        The numbers of common neighbours are sums over the points, for neighbourhoods of size
+        1, ..., n - 1.
 
         Parameters
         ----------
@@ -63,12 +65,32 @@ class RankScores:
             "knn_preservation": xp.mean(xp.astype(kept[:, :k], xp.float64), axis=1),
             "r_nx_auc": xp.sum(xp.reshape(area, ranks.shape), axis=1) - self._area_by_chance,
         }
-        return scores, counts_of(larger, self.n)
+        # A neighbour is common if the larger of its ranks is at most the size.
+        return scores, np.cumsum(counts_of(larger, self.n))[1:]
 
-    def curves(self, counts: np.ndarray, n_points: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return Q_NX and R_NX for 1, ..., n - 2 neighbours, given the histogram of ranks."""
+    def with_ties(self, before: TiedRanks, after: TiedRanks) -> tuple[Scores, np.ndarray]:
+        """Return the same for points with tied distances, from the shares of their neighbours.
+
+        Parameters
+        ----------
+        before, after : TiedRanks
+            Ranks in the data and in the embedding.
+        """
+        k = self.k
+        common = common_neighbors(before, after)
+        missing, intruders = penalties(before, after, k), penalties(after, before, k)
+        scores = {
+            "trustworthiness": 1 - intruders / self._worst_penalty,
+            "continuity": 1 - missing / self._worst_penalty,
+            "knn_preservation": common[:, k - 1] / k,
+            "r_nx_auc": common @ self._area_by_size - self._area_by_chance,
+        }
+        return scores, np.sum(common, axis=0)
+
+    def curves(self, common: np.ndarray, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return Q_NX and R_NX for 1, ..., n - 2 neighbours, given the common neighbours."""
         K = np.arange(1, self.n - 1)
-        q = np.cumsum(counts)[1:-1] / (n_points * K)
+        q = common[:-1] / (n_points * K)
         return q, ((self.n - 1) * q - K) / (self.n - 1 - K)
 
 

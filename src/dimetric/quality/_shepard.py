@@ -10,6 +10,7 @@ from dimetric.quality._ranks import counts_of
 
 PILOT_POINTS = 64  # points whose distances estimate the range of all distances
 DISTANCES_PER_OUTLIER = 10_000  # one of so many distances may lie outside the range, on each side
+RELATIVE_ROUNDING = 1e-13  # distances that differ by less are equal up to rounding
 MAX_TIE_ERROR = 1e-6  # largest error of a rank correlation that ties within bins may cause
 
 
@@ -33,7 +34,8 @@ class DistanceRanks:
 
     def __init__(self, distances: Distances, rows: np.ndarray) -> None:
         # A few rows estimate the range. Distances outside it fall into the first or last bin.
-        pilot = np.sort(to_host(distances(rows[:: -(-len(rows) // PILOT_POINTS)])).ravel())
+        pilot_rows = distances.pilot_rows(rows, PILOT_POINTS)
+        pilot = np.sort(to_host(distances(pilot_rows)).ravel())
         pilot = pilot[pilot > 0] if pilot[-1] > 0 else np.ones(1)
         logs = np.log(pilot)
         n_outside = len(logs) // DISTANCES_PER_OUTLIER
@@ -48,7 +50,10 @@ class DistanceRanks:
         counts = reduce(np.add, over_blocks(count, rows, distances))
         if np.sum((counts[1:] / max(1, counts[1:].sum())) ** 3) > MAX_TIE_ERROR:
             quantiles = np.linspace(0, len(pilot) - 1, self.n_bins - 1).astype(int)
-            self._edges = np.unique(pilot[quantiles])
+            edges = pilot[quantiles]
+            edges = edges[np.diff(edges, prepend=0) > RELATIVE_ROUNDING * edges]
+            # Between distances, so that rounding does not put equal distances into two bins.
+            self._edges = edges * (1 - RELATIVE_ROUNDING / 2)
             counts = reduce(np.add, over_blocks(count, rows, distances))
         counts[0] -= len(rows)  # each point's distance to itself
         below = np.cumsum(counts) - counts
