@@ -3,9 +3,12 @@
 import os
 import sys
 
-# The command imports no modules from the current folder, which ``python -m`` puts first.
-if not sys.flags.safe_path and sys.path[:1] == [os.getcwd()]:
-    del sys.path[0]
+if __name__ == "__main__" and not sys.flags.safe_path:
+    # ``python -m`` puts the current folder first. The command imports no modules from there.
+    try:  # noqa: SIM105 - contextlib could come from the current folder
+        sys.path[:1] = [each for each in sys.path[:1] if each != os.getcwd()]
+    except FileNotFoundError:
+        pass  # the current folder was removed, so it contains no modules
 
 from dimetric.cli import main
 

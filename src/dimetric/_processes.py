@@ -64,8 +64,8 @@ def search_path() -> list[str]:
     These are the current folder and the folder of the script. At the end, they provide the modules
     of the user, but do not replace modules of Python or of installed packages.
     """
-    entries = [each or os.getcwd() for each in sys.path if isinstance(each, str)]
-    return sorted(dict.fromkeys(entries), key=_is_implicit)
+    entries = [each or _current_folder() for each in sys.path if isinstance(each, str)]
+    return sorted(dict.fromkeys(filter(None, entries)), key=_is_implicit)
 
 
 def modules_of_user() -> dict[str, str]:
@@ -88,11 +88,21 @@ def _folder_of(module: ModuleType) -> str | None:
     """Return the folder in which a top-level module or package was found."""
     places = list(getattr(module, "__path__", None) or [])  # the folders of a package
     file = places[0] if places else getattr(module, "__file__", None)
-    return os.path.dirname(os.path.abspath(file)) if isinstance(file, str) else None
+    return os.path.dirname(file) if isinstance(file, str) else None
 
 
 def _is_implicit(entry: str) -> bool:
     """Return whether a folder is the current folder or that of the script."""
-    script = getattr(sys.modules.get("__main__"), "__file__", None)
-    folders = [os.getcwd(), *([os.path.dirname(os.path.abspath(script))] if script else [])]
-    return os.path.realpath(entry or os.curdir) in map(os.path.realpath, folders)
+    if not os.path.isabs(entry):
+        entry = os.path.join(_current_folder(), entry)
+    script = getattr(sys.modules.get("__main__"), "__file__", None) or ""
+    folders = filter(None, (_current_folder(), os.path.dirname(script)))
+    return not os.path.isabs(entry) or os.path.realpath(entry) in map(os.path.realpath, folders)
+
+
+def _current_folder() -> str:
+    """Return the current folder, or "" if it was removed."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""

@@ -162,6 +162,19 @@ def test_implicit_folders_come_last(tmp_path, monkeypatch):
     assert "PYTHONPATH" not in safe_environment()
 
 
+def test_current_folder_may_be_gone(tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    monkeypatch.setattr(sys, "path", ["", "relative", *filter(None, sys.path)])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", "/usr/share"]))
+    assert search_path()[-1] == "relative"
+    assert "" not in search_path()
+    assert safe_environment()["PYTHONPATH"] == "/usr/share"
+    assert modules_of_user()["dimetric"] == SOURCES
+
+
 def test_environment_is_restored(monkeypatch):
     monkeypatch.delenv(SAFE_PATH, raising=False)
     inside, leave = threading.Event(), threading.Event()

@@ -146,6 +146,52 @@ def test_full_disk_leaves_the_old_file(tmp_path, name, writer):
     assert path.stat().st_size == n_bytes
 
 
+WRITERS_AT_ONCE = """
+import os, sys, time
+from pathlib import Path
+from dimetric._files import atomic_write
+
+folder, pids = Path(sys.argv[1]), []
+for i in range(6):
+    pids.append(os.fork())
+    if pids[-1] == 0:
+        for j in range(100):
+            with atomic_write(folder / str((i + j) % 3)) as temporary:
+                temporary.write_text(str(i) * 10_000)
+        os._exit(0)
+time.sleep(0.2)
+for pid in pids[:2]:
+    os.kill(pid, 9)
+assert all(os.waitpid(pid, 0)[1] == 0 for pid in pids[2:])
+for pid in pids[:2]:
+    os.waitpid(pid, 0)
+with atomic_write(folder / "0") as temporary:
+    temporary.write_text("0" * 10_000)
+assert sorted(os.listdir(folder)) == ["0", "1", "2"], os.listdir(folder)
+for each in folder.iterdir():
+    assert len(set(each.read_text())) == 1 and each.stat().st_size == 10_000
+"""
+
+
+@pytest.mark.slow
+def test_many_processes_write_to_one_folder(tmp_path):
+    """No process removes the temporary files of another one that is running."""
+    run_script(WRITERS_AT_ONCE, tmp_path)
+
+
+def run_script(code, *words):
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, *map(str, words)],
+        env=os.environ | {"PYTHONPATH": str(Path(dimetric.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 N_KILLS = 20
 # A parent process forks a writer, kills it, and checks the file, because imports take long.
 KILLS = """
@@ -211,13 +257,5 @@ print(n_left)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dimetric", "csv", "parquet", "npz"])
 def test_kills_leave_a_whole_file_and_nothing_else(tmp_path, kind):
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", KILLS, tmp_path, kind, str(N_KILLS)],
-        env=os.environ | {"PYTHONPATH": str(Path(dimetric.__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= N_KILLS // 4  # most kills happen while the file is written
+    n_left = int(run_script(KILLS, tmp_path, kind, N_KILLS))
+    assert n_left >= N_KILLS // 4  # most kills happen while the file is written
