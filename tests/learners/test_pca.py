@@ -347,6 +347,7 @@ def test_model_in_other_units(factor):
 
 SINGULAR = {
     "fewer samples than features": (X[:3], None),
+    "as many components as differences": (X[:3], 2),
     "as many components as the rank": (X @ np.ones((4, 7)) + X @ np.eye(4, 7), 4),
     "a component without variance": (np.column_stack([X, X[:, 0]]), None),
     "constant feature": (np.column_stack([X, np.ones(150)]), 4),
@@ -358,6 +359,7 @@ SINGULAR = {
 def test_singular_model_has_no_precision(case, solver):
     A, k = SINGULAR[case]
     pca = PCA(k, svd_solver=solver, random_state=0).fit(A)
+    assert pca.noise_variance_ == 0
     np.testing.assert_allclose(pca.get_covariance(), np.cov(A.T), atol=1e-9)
     with pytest.raises(ValueError, match="The covariance is singular"):
         pca.get_precision()

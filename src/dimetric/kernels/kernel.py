@@ -181,6 +181,6 @@ def _check_used_parameters(kernel: Kernel) -> None:
         chosen = "is a function" if is_function else f"is {kernel.name!r}"
         remedy = f" or pass params={{{parameter!r}: {value!r}}}" if is_function else ""
         raise ValueError(
-            f"{parameter}={value!r} has no effect, because the kernel {chosen}. Only the kernels "
-            f"{', '.join(users)} use {parameter}. Remove {parameter}{remedy}."
+            f"{parameter}={value!r} has no effect, because the kernel {chosen}. It is used only by "
+            f"{' and '.join(map(repr, users))}. Remove {parameter}{remedy}."
         )

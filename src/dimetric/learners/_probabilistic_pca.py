@@ -171,11 +171,12 @@ def noise_variance(all_variances: Array, total: float, k: int, n: int, d: int) -
     """
     if k == min(n, d):
         return 0.0
-    xp = namespace(all_variances)
+    xp, rounding = namespace(all_variances), max(n, d) * eps(all_variances)
     if all_variances.shape[0] >= min(n, d):  # the sum is more accurate than the difference
-        return float(xp.sum(all_variances[k:])) / (d - k)
-    rest = total - float(xp.sum(all_variances[:k]))
-    return rest / (d - k) if rest > d * eps(all_variances) * total else 0.0
+        rest, noise = float(xp.sum(all_variances[k:])), rounding**2 * total
+    else:
+        rest, noise = total - float(xp.sum(all_variances[:k])), rounding * total
+    return rest / (d - k) if rest > noise else 0.0
 
 
 def most_evident_dimension(variances: np.ndarray, n: int) -> int:
