@@ -118,6 +118,24 @@ def test_round_trip(learner, dtype, path):
     assert not clone(again).__dict__.keys() - model.get_params().keys()
 
 
+def test_several_outputs(path):
+    X, y = samples()
+    outputs = np.stack([y, y > 0], axis=1)
+    model = KNNClassifier(metric="minkowski", metric_params={"p": 3}).fit(X, outputs)
+    save(model, path)
+    np.testing.assert_array_equal(load(path).predict(X), model.predict(X))
+    assert describe(path)["classes"] == [[0, 1, 2], [0, 1]]
+    for codes, classes, error in (
+        (model._codes + 1, model.classes_, "Class codes must be between 0 and 2"),
+        (model._codes, model.classes_[0], "classes_ must be a list"),
+    ):
+        damaged = clone(model).fit(X, outputs)
+        damaged._codes, damaged.classes_ = codes, classes
+        save(damaged, path)
+        with pytest.raises(ValueError, match=error):
+            load(path).predict(X)
+
+
 SCALERS = [
     StandardScaler(),
     StandardScaler(with_mean=False, with_std=False),

@@ -179,6 +179,10 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         """Return the codes and the number of classes of each output."""
         if self._codes.ndim == 1:
             return [(self._codes, len(self.classes_))]
+        if not isinstance(self.classes_, list):  # in a damaged model file
+            raise ValueError(
+                "classes_ must be a list, because the class codes have two dimensions."
+            )
         each = zip(self._codes.T, self.classes_, strict=True)
         return [(codes, len(classes)) for codes, classes in each]
 

@@ -269,6 +269,8 @@ def _first_step(model: Any) -> Any:
 
 
 def _as_list(values: Any) -> list[Any] | None:
+    if isinstance(values, list):  # the classes of several outputs
+        return [_as_list(each) for each in values]
     return None if values is None else np.asarray(values).tolist()
 
 
