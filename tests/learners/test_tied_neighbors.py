@@ -65,26 +65,19 @@ def distances(learner, X, y, at):
     return cdist(Z, Z)
 
 
+@pytest.mark.parametrize("change", ["rows", "features"])
 @pytest.mark.parametrize("make", TIED_DATA)
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_order_of_rows_has_no_effect(learner, make, rng):
+def test_order_of_rows_and_axes_have_no_effect(learner, make, change, rng):
     X, y = labelled(make, rng)
     expected = distances(learner, X, y, X)
-    order = rng.permutation(len(X))
-    found = distances(learner, X[order], y[order], X)
-    assert_allclose(found, expected, rtol=0, atol=1e-6 * expected.max())
-
-
-@pytest.mark.parametrize("make", TIED_DATA)
-@pytest.mark.parametrize("learner", LEARNERS, ids=str)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_order_and_signs_of_features_have_no_effect(learner, make, rng):
-    # These change the order into which samples are sorted, and with it the first of tied samples.
-    X, y = labelled(make, rng)
-    expected = distances(learner, X, y, X)
-    A = -X[:, rng.permutation(X.shape[1])]
-    found = distances(learner, A, y, A)
+    A, order = X, np.arange(len(X))
+    if change == "rows":
+        order = rng.permutation(len(X))
+    else:  # this changes the order into which learners sort samples, and the first of tied ones
+        A = -X[:, rng.permutation(X.shape[1])]
+    found = distances(learner, A[order], y[order], A)
     assert_allclose(found, expected, rtol=0, atol=1e-6 * expected.max())
 
 
