@@ -28,7 +28,7 @@ def loss(L, X, y):
     """Return the LMNN loss: the mean of pull and push terms, each with weight one half."""
     order = np.argsort(y, kind="stable")
     X, codes = X[order] - X.mean(axis=0), np.unique(y[order], return_inverse=True)[1]
-    f = on_maps(MarginObjective(X, codes, nearest_targets(X, codes, 3), mu=0.5))
+    f = on_maps(MarginObjective(X, codes, *nearest_targets(X, codes, 3), mu=0.5))
     return f(np.asarray(L, dtype=float).ravel())[0]
 
 

@@ -125,28 +125,40 @@ def triplets_optimum(X, triplets, *, mu=0.5, reg=0.0):
     return M, terms.mean() + reg * np.trace(M) / len(M)
 
 
-def lmnn_value(X, y, M, targets, *, mu=0.5, reg=0.0):
+def lmnn_value(X, y, M, targets, weights=None, *, mu=0.5, reg=0.0):
     """Return ((1 - mu) pull + mu push) / n.
 
-    In each pair (i, j) of `targets`, j is a target of i.
+    In each pair (i, j) of `targets`, j is a target of i. `weights` are those of the pairs.
     """
     D = squared_distances(X, M)
     y = np.asarray(y)
-    pull = sum(D[i, j] for i, j in targets)
-    push = sum(np.maximum(0, 1 + D[i, j] - D[i, y != y[i]]).sum() for i, j in targets)
+    weights = np.ones(len(targets)) if weights is None else weights
+    pull = sum(w * D[i, j] for (i, j), w in zip(targets, weights, strict=True))
+    push = sum(
+        w * np.maximum(0, 1 + D[i, j] - D[i, y != y[i]]).sum()
+        for (i, j), w in zip(targets, weights, strict=True)
+    )
     return ((1 - mu) * pull + mu * push) / len(X) + reg * np.trace(M) / len(M)
 
 
-def lmnn_optimum(X, y, targets, *, mu=0.5, reg=0.0):
+def lmnn_optimum(X, y, targets, weights=None, *, mu=0.5, reg=0.0):
     """Return (M, value)."""
     M = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
     y = np.asarray(y)
-    triplets = np.array([(i, j, l) for i, j in targets for l in np.flatnonzero(y != y[i])])
-    i, j, l = triplets.T
+    weights = np.ones(len(targets)) if weights is None else weights
+    triplets = np.array(
+        [
+            (i, j, l, w)
+            for (i, j), w in zip(targets, weights, strict=True)
+            for l in np.flatnonzero(y != y[i])
+        ]
+    )
+    i, j, l = triplets[:, :3].astype(int).T
     hinge = cp.pos(1 + _distances(X[i] - X[j], M) - _distances(X[i] - X[l], M))
-    pull = cp.sum(_distances(X[targets[:, 0]] - X[targets[:, 1]], M))
-    _solve(((1 - mu) * pull + mu * cp.sum(hinge)) / len(X), M, reg)
-    return project_psd(M.value), lmnn_value(X, y, project_psd(M.value), targets, mu=mu, reg=reg)
+    pull = weights @ _distances(X[targets[:, 0]] - X[targets[:, 1]], M)
+    _solve(((1 - mu) * pull + mu * triplets[:, 3] @ hinge) / len(X), M, reg)
+    best = project_psd(M.value)
+    return best, lmnn_value(X, y, best, targets, weights, mu=mu, reg=reg)
 
 
 def _distances(Z, M):

@@ -17,7 +17,7 @@ def problem(seed=0, n=30, d=3):
     rng = np.random.default_rng(seed)
     codes = np.repeat([0, 1], n // 2)
     X = rng.normal(size=(n, d)) + codes[:, None] * (np.arange(d) == 0)
-    return X - X.mean(axis=0), codes, nearest_targets(X, codes, 2)
+    return X - X.mean(axis=0), codes, nearest_targets(X, codes, 2)[0]
 
 
 def degenerate():

@@ -27,24 +27,27 @@ def hinge(t, width):
     return max(t, 0.0)
 
 
-def naive(L, X, codes, targets, *, mu, width=0.0):
+def naive(L, X, codes, targets, weights=None, *, mu, width=0.0):
     """Return the mean of pulls and pushes, computed sample by sample."""
     n, total = len(targets), 0.0
+    weights = np.ones(targets.shape) if weights is None else weights
     for i in range(n):
-        for j in targets[i][targets[i] >= 0]:
+        for j, weight in zip(targets[i], weights[i], strict=True):
+            if j < 0:
+                continue
             near = np.sum((L @ (X[i] - X[j])) ** 2)
-            total += (1 - mu) * near
+            total += weight * (1 - mu) * near
             for other in range(n):
                 if codes[other] != codes[i]:
                     far = np.sum((L @ (X[i] - X[other])) ** 2)
-                    total += mu * hinge(1 + near - far, width)
+                    total += weight * mu * hinge(1 + near - far, width)
     return total / n
 
 
 def problem(rng, n=24, d=3, n_classes=3, k=2):
     X = rng.normal(size=(n, d))
     codes = np.sort(np.arange(n) % n_classes)
-    targets = nearest_targets(X, codes, k)
+    targets, _ = nearest_targets(X, codes, k)
     targets[:3, -1] = -1  # some samples have one target fewer
     return X - X.mean(axis=0), codes, targets
 
@@ -56,15 +59,19 @@ def without_fast_path(objective):
 
 
 @pytest.mark.parametrize("width", [0.0, 0.3, 2.0])
-def test_objective_and_gradient_match_a_triple_loop(rng, width, namespace):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_objective_and_gradient_match_a_triple_loop(rng, weighted, width, namespace):
     X, codes, targets = problem(rng)
     L = rng.normal(size=(2, 3))
-    f = on_maps(MarginObjective(namespace.asarray(X), codes, targets, mu=0.3, width=width))
-    value, grad = f(L.ravel())
-    assert_allclose(value, naive(L, X, codes, targets, mu=0.3, width=width), rtol=1e-12)
+    weights = rng.uniform(size=targets.shape) * (targets >= 0) if weighted else None
+    objective = MarginObjective(namespace.asarray(X), codes, targets, weights, mu=0.3, width=width)
+    value, grad = on_maps(objective)(L.ravel())
+    assert_allclose(value, naive(L, X, codes, targets, weights, mu=0.3, width=width), rtol=1e-12)
+    pull = naive(L, X, np.zeros(24), targets, weights, mu=0.3)  # in one class, nothing is pushed
+    assert_allclose(np.vdot(objective.pull_matrix(), L.T @ L), pull)
 
     def at(flat):
-        return naive(flat.reshape(2, 3), X, codes, targets, mu=0.3, width=width)
+        return naive(flat.reshape(2, 3), X, codes, targets, weights, mu=0.3, width=width)
 
     assert_allclose(grad, approx_fprime(L.ravel(), at), atol=1e-6)
 
@@ -108,12 +115,17 @@ def problems(draw):
     threads=st.integers(1, 3),
     width=st.sampled_from([0.0, 0.1, 1.0]),
     dtype=st.sampled_from(["float64", "float32"]),
+    weighted=st.booleans(),
 )
-def test_fast_path_matches_the_engine(problem, sizes, sparse, threads, width, dtype):
+def test_fast_path_matches_the_engine(problem, sizes, sparse, threads, width, dtype, weighted):
     X, codes, L, targets = problem
     X = X.astype(dtype)
-    objective = MarginObjective(X, codes, targets, mu=0.4, width=width)
-    engine = without_fast_path(MarginObjective(X, codes, targets, mu=0.4, width=width))
+    weights = None
+    if weighted:
+        targets = np.where(np.arange(targets.shape[1]) == 1, -1, targets)  # a rank without targets
+        weights = np.random.default_rng(0).uniform(size=targets.shape) * (targets >= 0)
+    objective = MarginObjective(X, codes, targets, weights, mu=0.4, width=width)
+    engine = without_fast_path(MarginObjective(X, codes, targets, weights, mu=0.4, width=width))
     for function, at in ((on_maps, L.ravel()), (on_metrics, (L.T @ L).ravel())):
         with (
             patch.object(fast_paths, "BLOCK_ROWS", sizes[0]),
@@ -220,7 +232,7 @@ def test_memory_does_not_grow_with_the_number_of_impostors(rng, monkeypatch):
     monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: 2)
     X = rng.normal(size=(3000, 5))
     codes = np.repeat([0, 1], 1500)
-    objective = MarginObjective(X, codes, nearest_targets(X, codes, 3), mu=0.5, width=0.1)
+    objective = MarginObjective(X, codes, *nearest_targets(X, codes, 3), mu=0.5, width=0.1)
     f = on_maps(objective)
     tracemalloc.start()
     f(0.01 * np.eye(5).ravel())  # all 4,500,000 pairs are impostors, for three targets

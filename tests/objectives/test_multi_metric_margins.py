@@ -14,17 +14,19 @@ ORDER = np.argsort(y, kind="stable")
 MAPS = np.random.default_rng(0).normal(size=(3, 4, 4)) / 3
 
 
-def naive(X, codes, targets, maps, mu):
+def naive(X, codes, targets, maps, mu, weights=None):
+    weights = np.ones(targets.shape) if weights is None else weights
+
     def d2(i, j):
         return float(np.sum((maps[codes[j]] @ (X[i] - X[j])) ** 2))
 
     total = 0.0
     for i in range(len(X)):
-        for j in targets[i]:
-            total += (1 - mu) * d2(i, j)
+        for j, weight in zip(targets[i], weights[i], strict=True):
+            total += weight * (1 - mu) * d2(i, j)
             for l in range(len(X)):
                 if codes[l] != codes[i]:
-                    total += mu * max(0.0, 1 + d2(i, j) - d2(i, l))
+                    total += weight * mu * max(0.0, 1 + d2(i, j) - d2(i, l))
     return total / len(X)
 
 
@@ -38,6 +40,27 @@ def test_objective_matches_a_naive_loop(namespace, fraction, monkeypatch):
     value, grad = objective.evaluate(MAPS, 0.0)
     assert_allclose(value, naive(Z, y[ORDER], targets, MAPS, 0.3))
     assert grad.shape == MAPS.shape
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.1])
+def test_tied_targets_have_weights(namespace, fraction, monkeypatch, rng):
+    monkeypatch.setattr(module, "SPARSE_FRACTION", fraction)
+    A, codes = rng.integers(0, 2, size=(18, 4)).astype(float), np.arange(18) // 6
+    objective = MultiMetricMargins(namespace.asarray(A), codes, 2, 0.3)
+    targets, weights = host(objective._targets), host(objective._target_weights)
+    assert_allclose(weights.sum(axis=1), 2)
+    assert_array_equal(weights > 0, targets >= 0)
+    value = objective.evaluate(MAPS, 0.0)[0]
+    assert_allclose(value, naive(A, codes, targets, MAPS, 0.3, weights))
+    error = check_grad(
+        lambda flat: objective.evaluate(flat.reshape(MAPS.shape), 0.5)[0],
+        lambda flat: objective.evaluate(flat.reshape(MAPS.shape), 0.5)[1].ravel(),
+        MAPS.ravel(),
+    )
+    assert error < 1e-4
+    order = np.concatenate([6 * c + rng.permutation(6) for c in range(3)])
+    permuted = MultiMetricMargins(namespace.asarray(A[order]), codes, 2, 0.3)
+    assert_allclose(permuted.evaluate(MAPS, 0.0)[0], value)
 
 
 @pytest.mark.parametrize("fraction", [0.0, 1.1])

@@ -14,6 +14,7 @@ from dimetric._arrays.namespaces import (
     one_hot,
     smallest_in_rows,
     take_rows,
+    to_host,
 )
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
@@ -31,12 +32,13 @@ class EnergyClassifier(DistanceClassifier):
 
     .. math:: \hat y(x) = \arg\min_c\; (1 - \mu) \sum_{j \to x} d^2_{xj}
               + \mu \sum_{j \to x} \sum_{l: y_l \ne c} [1 + d^2_{xj} - d^2_{xl}]_+
-              + \mu \sum_{i: y_i \ne c} \sum_{j \to i} [1 + d^2_{ij} - d^2_{ix}]_+
+              + \mu \sum_{i: y_i \ne c} \sum_{j \to i} w_{ij} [1 + d^2_{ij} - d^2_{ix}]_+
 
     The energy of a class c is the increase in the objective if x is added to c. The targets
     :math:`j \to x` are the nearest neighbours of x in c. The three terms are the squared distances
     to the targets, the violations of the margins of x by samples of other classes, and the
-    violations of the margins of these samples by x [1]_.
+    violations of the margins of these samples by x [1]_. The weights :math:`w_{ij}` of targets
+    differ from 1 only if they are tied, see :class:`~dimetric.LMNN`.
 
     Parameters
     ----------
@@ -54,10 +56,9 @@ class EnergyClassifier(DistanceClassifier):
 
     Attributes
     ----------
-    targets_ : ndarray of shape (n_samples, n_neighbors)
-        Row indices of the targets of each training sample: the ``targets_`` of the learner if it
-        has them, otherwise the nearest neighbours of the same class. -1 marks missing targets in
-        small classes.
+    targets_, target_weights_ : ndarray of shape (n_samples, k)
+        Row indices and weights of the targets of each training sample: those of the learner if it
+        has them, otherwise the nearest neighbours of the same class. -1 and 0 mark missing targets.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     learner_ : learner
@@ -120,9 +121,9 @@ class EnergyClassifier(DistanceClassifier):
         Z = xp.astype(take_rows(Z, order), xp.float64)
         self._codes, self._centre = codes[order], xp.mean(Z, axis=0)
         self._points = Z - self._centre
-        targets = self._targets(order)
-        self.targets_ = in_user_order(targets, order)
-        self._thresholds = self._margin_thresholds(targets)
+        targets, weights = self._targets(order)
+        self.targets_, self.target_weights_ = in_user_order(targets, order, weights)
+        self._thresholds, self._weights = self._margin_thresholds(targets), weights
         return self
 
     def energy(self, X: Array) -> Array:
@@ -158,9 +159,13 @@ class EnergyClassifier(DistanceClassifier):
         xp = namespace(D)
         n_classes = len(self.classes_)
         starts = np.searchsorted(self._codes, np.arange(n_classes + 1)).tolist()
+        weights = getattr(self, "_weights", None)  # missing in model files of older versions
+        weights = None if weights is None else asarray_like(weights, D, dtype=D.dtype)
         violations = xp.zeros_like(D)  # how far a query is inside the margins of each sample
         for rank in range(thresholds.shape[1]):
-            violations = violations + hinge(thresholds[:, rank][None, :] - D, 0.0)[0]
+            violation = hinge(thresholds[:, rank][None, :] - D, 0.0)[0]
+            weight = 1.0 if weights is None else weights[:, rank][None, :]
+            violations = violations + weight * violation
         labels = one_hot(asarray_like(self._codes, D, dtype=xp.int64), n_classes, D.dtype)
         violations_by_class = violations @ labels
         third_term = violations_by_class @ asarray_like(1 - np.eye(n_classes), D)
@@ -194,12 +199,14 @@ class EnergyClassifier(DistanceClassifier):
         thresholds = xp.stack(ranks, axis=1)
         return xp.where(exists, thresholds, -xp.ones_like(thresholds))
 
-    def _targets(self, order: np.ndarray) -> np.ndarray:
-        """Return the targets of the training samples in class order."""
+    def _targets(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the targets of the training samples in class order, and their weights."""
         targets = getattr(self.learner_, "targets_", None)
         if targets is None:
             return nearest_targets(self._points, self._codes, self._k)
-        return checked_targets(targets, self._codes, order)
+        weights = getattr(self.learner_, "target_weights_", None)
+        weights = None if weights is None else to_host(weights)[order].astype(np.float64)
+        return checked_targets(targets, self._codes, order), weights
 
     def _setting(self, name: str, default: Any) -> Any:
         """Return a parameter of the classifier.

@@ -108,6 +108,7 @@ SCHEMA = {
         "_codes": "index(C) n",
         "_centre": "float k",
         "_thresholds": "float n t",
+        "_weights": "maybe float n t or none",
         "_k": "count",
         "_mu": "number",
     },

@@ -23,9 +23,10 @@ class KANMM(KernelizedMetric):
 
     S and C are the scatter matrices of the differences between a sample and its enemies (S) or
     friends (C) in feature space [1]_. Friends are the nearest samples of the same class, enemies
-    the nearest samples of other classes. :math:`\Phi` holds the reference samples in feature
-    space. With the linear kernel, this is :class:`~dimetric.ANMM`. Some publications state the
-    constraint :math:`A A^T = I` instead, which gives a different map. See `orthonormal`.
+    the nearest samples of other classes. Tied samples share places as in :class:`~dimetric.ANMM`.
+    :math:`\Phi` holds the reference samples in feature space. With the linear kernel, this is ANMM.
+    Some publications state the constraint :math:`A A^T = I` instead, which gives a different map.
+    See `orthonormal`.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ class KDMLMJ(KernelizedMetric):
 
     :math:`k_i` are the columns of the kernel matrix. :math:`F_i` are the friends of sample i, its
     nearest samples of the same class in feature space. :math:`E_i` are its enemies, the nearest
-    samples of other classes [1]_. With the linear kernel, this is :class:`~dimetric.DMLMJ`, if the
-    samples span all features.
+    samples of other classes [1]_. Tied samples share places as in :class:`~dimetric.DMLMJ`. With
+    the linear kernel, this is DMLMJ, if the samples span all features.
 
     Parameters
     ----------

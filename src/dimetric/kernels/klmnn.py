@@ -18,8 +18,8 @@ class KLMNN(KernelizedMetric):
               d_{ij} = |A (k_i - k_j)|
 
     :math:`k_i` are the columns of the kernel matrix. The targets :math:`j \to i` of a sample i are
-    its nearest neighbours of the same class in feature space [1]_. With the linear kernel, this is
-    :class:`~dimetric.LMNN`.
+    its nearest neighbours of the same class in feature space [1]_. Tied targets share places as in
+    :class:`~dimetric.LMNN`. With the linear kernel, this is LMNN.
 
     Parameters
     ----------

@@ -234,7 +234,8 @@ class Learner(
         Labels equal to the learner's parameter ``unlabelled`` count as missing.
         """
         kind = supervision_source(self, self._supervision_kinds, **supervision)
-        for name in ("classes_", "targets_", "threshold_"):  # set by an earlier fit
+        # Set by an earlier fit.
+        for name in ("classes_", "targets_", "target_weights_", "threshold_"):
             self.__dict__.pop(name, None)
         if kind is None:
             return checked_samples(self, X, reset=True, min_samples=self._min_samples), None

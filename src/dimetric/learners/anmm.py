@@ -25,7 +25,9 @@ class ANMM(LinearMetric):
               C = \sum_i \frac{1}{|F_i|} \sum_{j \in F_i} (x_i - x_j)(x_i - x_j)^T
 
     The friends :math:`F_i` of a sample are the `n_friends` nearest other samples of its class. Its
-    enemies :math:`E_i` are the `n_enemies` nearest samples of other classes. The trace is the
+    enemies :math:`E_i` are the `n_enemies` nearest samples of other classes. Neighbours that are
+    tied at the largest of these distances share the remaining places: each has the same weight, and
+    the weights of all friends sum to `n_friends`, those of enemies to `n_enemies`. The trace is the
     margin after mapping: the mean squared distance to enemies minus the mean squared distance to
     friends, summed over the samples. The rows of L are the eigenvectors of S - C for its k largest
     eigenvalues, and the sum of these eigenvalues is the largest margin [1]_. ANMM learns a

@@ -32,11 +32,12 @@ class DMLMJ(LinearMetric):
     L maximises the Jeffrey divergence between two Gaussians: one of the differences between
     samples and their friends, and one of the differences between samples and their enemies. The
     friends :math:`F_i` of a sample are the `n_neighbors` nearest other samples of its class. Its
-    enemies :math:`E_i` are the `n_neighbors` nearest samples of other classes. Samples without
-    friends (or enemies) are left out of the sum and of n. The rows of L are the eigenvectors of
-    :math:`\Sigma_S^{-1} \Sigma_D` with the largest :math:`\lambda + 1/\lambda`, scaled so that
-    :math:`L \Sigma_S L^T = I` [1]_. With n_features rows, M is :math:`\Sigma_S^{-1}` and does not
-    depend on the enemies.
+    enemies :math:`E_i` are the `n_neighbors` nearest samples of other classes. Neighbours that are
+    tied at the largest of these distances share the remaining places: each has the same weight, and
+    all weights sum to `n_neighbors`. Samples without friends (or enemies) are left out of the sum
+    and of n. The rows of L are the eigenvectors of :math:`\Sigma_S^{-1} \Sigma_D` with the largest
+    :math:`\lambda + 1/\lambda`, scaled so that :math:`L \Sigma_S L^T = I` [1]_. With n_features
+    rows, M is :math:`\Sigma_S^{-1}` and does not depend on the enemies.
 
     Parameters
     ----------

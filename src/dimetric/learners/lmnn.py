@@ -1,6 +1,7 @@
 """Large margin nearest neighbours."""
 
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -55,7 +56,8 @@ class LMNN(MeanLossMetric[Smoothable]):
     in the original space. The first term pulls targets closer. The second term pushes away
     impostors: samples l of other classes whose squared distance to i is less than the squared
     distance of a target plus 1 [1]_. N is the number of samples. If triplets (i, j, l) are given
-    instead of labels, both sums run over the triplets, and N is their number.
+    instead of labels, both sums run over the triplets, and N is their number. Targets that are tied
+    at the k-th distance share the remaining places: their terms have weights.
 
     The objective is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how far it is above
     its minimum: over all metrics if ``gap_proven``, else over metrics of trace at most
@@ -71,7 +73,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         Weight of the push term, between 0 and 1. The pull term has the weight ``1 - mu``.
     targets : array of shape (n_samples, k) or None, default=None
         Row indices of the targets of each sample. -1 marks missing targets. None chooses the
-        nearest neighbours. Only for labels, not for triplets.
+        nearest neighbours. Given targets have weight 1. Only for labels, not for triplets.
     n_passes : int, default=1
         Number of times that targets are chosen. Each pass after the first chooses them by the
         distance learned so far.
@@ -108,8 +110,8 @@ class LMNN(MeanLossMetric[Smoothable]):
         The map L.
     offset_ : array of shape (n_features,)
         Zeros.
-    targets_ : array of shape (n_samples, k)
-        Row indices of the targets in the last pass. -1 marks missing targets. Only for labels.
+    targets_, target_weights_ : arrays of shape (n_samples, k)
+        Row indices and weights of the targets in the last pass (-1 and 0: none). Only for labels.
     classes_ : ndarray of shape (n_classes,)
         Class labels, if the learner was fitted with labels.
     n_iter_ : int
@@ -198,13 +200,12 @@ class LMNN(MeanLossMetric[Smoothable]):
         if isinstance(supervision, Triplets):
             return TripletObjective(X, supervision.rows, mu=self.mu)
         codes = checked_labels(supervision).codes
-        if self.targets is not None:
-            targets = checked_targets(self.targets, codes, order)
-        else:
-            targets = self._nearest_targets(X, codes)
-        return MarginObjective(X, codes, targets, mu=self.mu, order=order)
+        objective = partial(MarginObjective, X, codes, mu=self.mu, order=order)
+        if self.targets is None:
+            return objective(*self._nearest_targets(X, codes))
+        return objective(checked_targets(self.targets, codes, order))
 
-    def _nearest_targets(self, X: Array, codes: np.ndarray) -> np.ndarray:
+    def _nearest_targets(self, X: Array, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the nearest neighbours of the same class, for samples sorted by class."""
         most = MAX_FRIENDS_SEARCHED if self._solver().uses_batches else None
         return nearest_targets(
@@ -217,7 +218,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         """Solve in passes. After the first pass, choose targets by the current map."""
         objective, start, ridge = problem.objective, problem.start, problem.ridge
         if len(getattr(self, "classes_", ())) == 1:  # the pull term alone would lead to a map of 0
-            self._set_targets(objective, objective)
+            self._set_targets(objective)
             value = on_maps(objective, ridge=ridge)(start.ravel())[0]
             result = Result(start.ravel(), value, 0, True, "y has only one class", (value,))
             return Solution(start, objective.theta, result)
@@ -236,7 +237,7 @@ class LMNN(MeanLossMetric[Smoothable]):
             history += solution.result.history
             if solution.result.reason == STOPPED_BY_CALLBACK:
                 break
-        self._set_targets(objective, problem.objective)
+        self._set_targets(problem.objective)
         history[0] = self._sharp_objective(objective, start, ridge, estimate=history[0])
         result = replace(solution.result, n_iter=done, history=tuple(history))
         return replace(solution, result=result)
@@ -245,16 +246,15 @@ class LMNN(MeanLossMetric[Smoothable]):
         """Return the objective with targets chosen by a map, or None if they do not change."""
         if not isinstance(objective, MarginObjective):
             return None
-        X = objective.points
-        targets = self._nearest_targets(X @ asarray_like(L, X).T, objective.strata)
-        unchanged = np.array_equal(targets, objective.targets)
-        return None if unchanged else objective.with_targets(targets)
+        Z = objective.points @ asarray_like(L, objective.points).T
+        new = objective.with_targets(*self._nearest_targets(Z, objective.strata))
+        return None if new.has_targets_of(objective) else new
 
-    def _set_targets(self, initial: Smoothable, final: Smoothable) -> None:
-        """Set ``targets_`` to the targets of the final objective, in the order of the samples."""
-        if isinstance(initial, MarginObjective) and isinstance(final, MarginObjective):
-            assert initial.order is not None
-            targets, X = in_user_order(final.targets, initial.order), initial.points
+    def _set_targets(self, objective: Smoothable) -> None:
+        """Set ``targets_`` and ``target_weights_``, in the order of the user's samples."""
+        if isinstance(objective, MarginObjective) and objective.order is not None:
+            targets, weights = in_user_order(objective.targets, objective.order, objective.weights)
+            self.target_weights_ = asarray_like(weights, X := objective.points)
             self.targets_ = asarray_like(targets, X, dtype=namespace(X).int64)
 
     def _solve_pass(

@@ -68,7 +68,9 @@ class Isomap(LandmarkEmbedding):
     n_components : int, default=2
         Dimension k of the embedding.
     n_neighbors : int or None, default=5
-        Number of nearest neighbours that each sample is linked to.
+        Number of nearest neighbours that each sample is linked to. Among neighbours at equal
+        distance, the coordinates decide, not the order of the rows. With precomputed distances, the
+        first rows are chosen.
     radius : float or None, default=None
         If given, link each sample to all samples within this distance. `n_neighbors` must then be
         None.

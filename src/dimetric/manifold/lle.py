@@ -50,7 +50,8 @@ class LLE(Embedding):
     n_neighbors : int, default=5
         Number of neighbours k. ``"hessian"`` requires more than
         ``n_components * (n_components + 3) / 2``, and ``"modified"`` and ``"ltsa"`` require more
-        than `n_components`.
+        than `n_components`. Among neighbours at equal distance, the coordinates decide, not the
+        order of the rows.
     reg : float, default=1e-3
         Ridge of the weights, relative to the squared distances to the neighbours.
     method : {"standard", "modified", "hessian", "ltsa"}, default="standard"

@@ -197,7 +197,8 @@ class Pairs(Constraints):
             same class, and dissimilar pairs with its nearest neighbours of other classes. If not,
             dissimilar pairs are drawn at random, as many as there are similar pairs.
         n_neighbors : int, default=3
-            Number of neighbours of each sample.
+            Number of neighbours of each sample. Among samples at equal distance, the first rows are
+            chosen.
         random_state : int, RandomState or None
             Random seed.
 

@@ -165,7 +165,8 @@ class Triplets(Constraints):
             other samples are the nearest ones of other classes. If not, the other samples are drawn
             at random.
         n_neighbors : int, default=3
-            Number of neighbours, and of other samples, for each sample.
+            Number of neighbours, and of other samples, for each sample. Among samples at equal
+            distance, the first rows are chosen.
         n : int, optional
             Number of triplets to draw at random. By default, all triplets are returned.
         random_state : int, RandomState or None

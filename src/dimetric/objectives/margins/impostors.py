@@ -30,23 +30,24 @@ class PushSums:
 
     Parameters
     ----------
-    Z, V, thresholds, width
+    Z, V, thresholds, width, weights
         See :func:`sum_pushes`.
 
     Attributes
     ----------
     loss : float
-        Sum of the hinges.
+        Weighted sum of the hinges.
     slopes : ndarray of shape (n, k)
-        Sum of the slopes of the hinges, for each sample and target.
+        Weighted sum of the slopes of the hinges, for each sample and target.
     product : ndarray of shape (n, m)
-        (A + A^T) V, where A holds the sum of slopes for each sample and impostor.
+        (A + A^T) V, where A holds the weighted sum of slopes for each sample and impostor.
     """
 
     Z: np.ndarray
     V: np.ndarray
     thresholds: np.ndarray
     width: float
+    weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         self.loss = 0.0
@@ -65,6 +66,8 @@ class PushSums:
         n = len(self.Z)
         distances = listed_distances(self.Z, samples, impostors)
         value, slope = hinge(self.thresholds[samples] - distances[:, None], self.width)
+        if self.weights is not None:
+            value, slope = value * self.weights[samples], slope * self.weights[samples]
         self.loss += float(value.sum(dtype=np.float64))
         for rank in range(slope.shape[1]):
             self.slopes[:, rank] += np.bincount(samples, weights=slope[:, rank], minlength=n)
@@ -91,16 +94,22 @@ class PushSums:
         W[:] = 0
         for samples, axis in ((rows, 1), (columns, 0)):
             for rank in range(self.thresholds.shape[1]):
-                threshold = self.thresholds[samples, rank] / unit + offset
-                np.subtract(np.expand_dims(threshold, axis), D, out=t)
+                threshold = self.thresholds[samples, rank]
+                if self.weights is not None and np.max(threshold) < 0:
+                    continue  # only samples with ties have so many targets
+                np.subtract(np.expand_dims(threshold / unit + offset, axis), D, out=t)
                 if self.width:
                     np.clip(t, 0, 1, out=a)
-                    self.loss -= unit / 2 * float(np.vdot(a, a))
                 else:
                     np.greater(t, 0, out=a)
-                self.loss += unit * float(np.vdot(a, t))
-                self.slopes[samples, rank] += a.sum(axis=axis)
-                W += a
+                slopes = a
+                if self.weights is not None:
+                    slopes = a * np.expand_dims(self.weights[samples, rank], axis)
+                if self.width:
+                    self.loss -= unit / 2 * float(np.vdot(slopes, a))
+                self.loss += unit * float(np.vdot(slopes, t))
+                self.slopes[samples, rank] += slopes.sum(axis=axis)
+                W += slopes
         self.product[rows] += W @ self.V[columns]
         self.product[columns] += W.T @ self.V[rows]
 
@@ -113,7 +122,12 @@ class PushSums:
 
 
 def sum_pushes(
-    Z: np.ndarray, V: np.ndarray, thresholds: np.ndarray, side: Side, width: float
+    Z: np.ndarray,
+    V: np.ndarray,
+    thresholds: np.ndarray,
+    side: Side,
+    width: float,
+    weights: np.ndarray | None = None,
 ) -> PushSums:
     """Return the sums over all samples and their impostors.
 
@@ -136,6 +150,8 @@ def sum_pushes(
         Labels of the samples. Labels of further points may follow.
     width : float
         Width of the smooth part of the hinge.
+    weights : ndarray of shape (n, k), optional
+        Weights of the hinges of each target. By default, all weights are 1.
     """
     n = len(Z)
     A, B, unit = _lower_bounds(Z)
@@ -147,7 +163,7 @@ def sum_pushes(
     # invalid flag, although the product is right.
     @np.errstate(invalid="ignore")
     def work(firsts: Iterator[int]) -> PushSums:
-        total = PushSums(Z, V, thresholds, width)
+        total = PushSums(Z, V, thresholds, width, weights)
         pairs = PairBuffer(total)
         buffer = np.empty(fast_paths.BLOCK_ROWS * TILE_COLUMNS, np.float32)
         for first in firsts:

@@ -26,7 +26,8 @@ class MultiMetricMargins:
               + \mu \sum_{j \to i} \sum_{l:\, y_l \ne y_i} [1 + d^2_{ij} - d^2_{il}]_+ \Bigr],
               \qquad d_{ij} = |L_{y_j} (x_i - x_j)|
 
-    The distance from sample i to sample j uses the map of j's class :math:`y_j`.
+    The distance from sample i to sample j uses the map of j's class :math:`y_j`. Targets that are
+    tied at the k-th distance share the remaining places, with weights.
 
     Parameters
     ----------
@@ -43,7 +44,9 @@ class MultiMetricMargins:
     def __init__(self, X: Array, codes: np.ndarray, n_neighbors: int, mu: float) -> None:
         self.X, self.mu = X, mu
         xp = namespace(X)
-        self._targets = asarray_like(nearest_targets(X, codes, n_neighbors), X, dtype=xp.int64)
+        targets, weights = nearest_targets(X, codes, n_neighbors)
+        self._targets = asarray_like(targets, X, dtype=xp.int64)
+        self._target_weights = None if weights is None else asarray_like(weights, X)
         self._side = Side.of(X, labels=codes)
 
     def evaluate(self, maps: np.ndarray, width: float) -> tuple[float, np.ndarray]:
@@ -88,28 +91,35 @@ class MultiMetricMargins:
             impostors = np.max(thresholds, axis=1, keepdims=True) + width / 2 > D
             impostors &= ~rows.same_label(self._side)
             if np.count_nonzero(impostors) < SPARSE_FRACTION * D.size:
-                return self._sparse_weights(D, impostors, thresholds, targets, width)
-        rule = MarginRule(self._targets, D.shape[1], 1 - self.mu, self.mu, width)
+                return self._sparse_weights(D, rows, impostors, thresholds, width)
+        weights = self._target_weights
+        rule = MarginRule(self._targets, D.shape[1], 1 - self.mu, self.mu, width, weights)
         return rule.block(xp, D, rows, self._side)[:2]
 
     def _sparse_weights(
         self,
         D: np.ndarray,
+        rows: Side,
         impostors: np.ndarray,
         thresholds: np.ndarray,
-        targets: np.ndarray,
         width: float,
     ) -> tuple[float, sparse.csc_array]:
         """Return the loss and sparse derivatives, computed from impostors and targets only."""
+        targets = self._targets[rows.positions]
         (size, k), exists = targets.shape, targets >= 0
         i, l = np.nonzero(impostors)
         value, slope = hinge(thresholds[i] - D[i, l][:, None], width)
+        pulls, near = np.full(targets.shape, 1 - self.mu), thresholds - 1
+        if self._target_weights is not None:
+            shares = self._target_weights[rows.positions]
+            value, slope = value * shares[i], slope * shares[i]
+            pulls, near = pulls * shares, near * shares
         pushed = np.stack([np.bincount(i, slope[:, r], size) for r in range(k)], axis=1)
-        pulls = np.where(exists, 1 - self.mu + self.mu * pushed, 0.0)
-        rows = np.concatenate([i, np.repeat(np.arange(size), k)])
+        pulls = np.where(exists, pulls + self.mu * pushed, 0.0)
+        anchors = np.concatenate([i, np.repeat(np.arange(size), k)])
         columns = np.concatenate([l, np.maximum(targets, 0).ravel()])
         weights = np.concatenate([-self.mu * np.sum(slope, axis=1), pulls.ravel()])
-        near = np.sum(thresholds - 1, where=exists, dtype=np.float64)
-        loss = self.mu * np.sum(value, dtype=np.float64) + (1 - self.mu) * near
-        W = sparse.csc_array((weights.astype(D.dtype), (rows, columns)), shape=D.shape)
+        loss = self.mu * np.sum(value, dtype=np.float64)
+        loss += (1 - self.mu) * np.sum(near, where=exists, dtype=np.float64)
+        W = sparse.csc_array((weights.astype(D.dtype), (anchors, columns)), shape=D.shape)
         return float(loss), W

@@ -7,7 +7,7 @@ each sample l of another class should exceed that to each target by a margin of 
           \qquad t_{ijl} = 1 + d^2_{ij} - d^2_{il}
 
 The terms of the first sum are called pulls, those of the second sum pushes. h is the hinge loss of
-:mod:`dimetric.objectives.margins.hinge`.
+:mod:`dimetric.objectives.margins.hinge`. The terms of a target j may have a weight :math:`w_{ij}`.
 """
 
 from dataclasses import dataclass
@@ -50,6 +50,8 @@ class MarginRule(Rule):
         Weights of the two sums.
     width : float
         Width of the smooth part of the hinge.
+    weights : array of shape (n_points, k), optional
+        Weights of the targets. By default, all weights are 1.
     """
 
     targets: Array
@@ -57,6 +59,7 @@ class MarginRule(Rule):
     pull: float
     push: float
     width: float
+    weights: Array | None = None
 
     def n_terms(self, rows: Side, columns: Side) -> float:
         """Return the number of samples."""
@@ -70,17 +73,21 @@ class MarginRule(Rule):
         impostors = ~rows.same_label(columns) & (column < self.n_samples)
         targets = xp.take(self.targets, rows.positions, axis=0)
         distances = xp.take_along_axis(D, xp.clip(targets, 0), axis=1)
+        weights = xp.ones_like(distances)
+        if self.weights is not None:
+            weights = xp.take(self.weights, rows.positions, axis=0)
         zeros = xp.zeros_like(D)
         loss, W, slopes = 0.0, zeros, 0.0
         for rank in range(targets.shape[1]):
             target, distance = targets[:, rank, None], distances[:, rank, None]
-            exists = target >= 0
+            exists, weight = target >= 0, weights[:, rank, None]
             value, slope = hinge(1 + distance - D, self.width)
-            slope = self.push * xp.where(impostors & exists, slope, zeros)
+            slope = self.push * weight * xp.where(impostors & exists, slope, zeros)
             pushed = xp.sum(slope, axis=1, keepdims=True)
-            loss += self.push * float(xp.sum(xp.where(impostors & exists, value, zeros)))
-            loss += self.pull * float(xp.sum(xp.where(exists, distance, 0 * distance)))
-            W = W - slope + xp.where(exists & (target == column), self.pull + pushed, zeros)
+            loss += self.push * float(xp.sum(weight * xp.where(impostors & exists, value, zeros)))
+            loss += self.pull * float(xp.sum(weight * xp.where(exists, distance, 0 * distance)))
+            pulled = self.pull * weight + pushed
+            W = W - slope + xp.where(exists & (target == column), pulled, zeros)
             slopes += float(xp.sum(pushed))
         return loss, W, slopes
 
@@ -95,10 +102,12 @@ class MarginRule(Rule):
         # The column of ones yields the degrees, which are sums of weights.
         V1 = np.hstack([V, np.ones_like(V[:, :1])])
         thresholds = np.where(exists, 1 + distances, -1 - self.width).astype(Z.dtype)
-        pushed = sum_pushes(Z[:n], V1[:n], thresholds, side, self.width)
-        weights = np.where(exists, self.pull + self.push * pushed.slopes, 0).astype(Z.dtype)
+        weights = None if self.weights is None else self.weights[:n].astype(Z.dtype, copy=False)
+        pushed = sum_pushes(Z[:n], V1[:n], thresholds, side, self.width, weights)
+        pulls = self.pull if weights is None else self.pull * weights
+        slopes = np.where(exists, pulls + self.push * pushed.slopes, 0).astype(Z.dtype)
         near = sparse.csr_array(
-            (weights.ravel(), targets.ravel(), np.arange(0, n * k + 1, k)), shape=(n, len(Z))
+            (slopes.ravel(), targets.ravel(), np.arange(0, n * k + 1, k)), shape=(n, len(Z))
         )
         total = near.T @ V1[:n]
         total[:n] += near @ V1
@@ -106,10 +115,10 @@ class MarginRule(Rule):
         total[:n] -= pushed.product
         product = total[:, -1:] * V
         product -= total[:, :-1]
-        loss = self.pull * float(np.sum(distances, where=exists, dtype=np.float64))
+        pulled = distances if weights is None else distances * weights
+        loss = self.pull * float(np.sum(pulled, where=exists, dtype=np.float64))
         loss += self.push * pushed.loss
-        slopes = self.push * float(pushed.slopes.sum())
-        return loss, product, slopes
+        return loss, product, self.push * float(pushed.slopes.sum())
 
 
 class MarginObjective(PairwiseObjective, Smoothable):
@@ -123,6 +132,8 @@ class MarginObjective(PairwiseObjective, Smoothable):
         Classes as integers from 0, ascending, on the host.
     targets : ndarray of shape (n_samples, k)
         Row indices of each sample's target neighbours, on the host. -1 means no target.
+    weights : ndarray of shape (n_samples, k), optional
+        Weights of the targets, on the host. By default, all weights are 1.
     mu : float
         Weight of the pushes. The pulls have weight ``1 - mu``.
     width : float, default=0.0
@@ -140,30 +151,49 @@ class MarginObjective(PairwiseObjective, Smoothable):
         X: Array,
         labels: np.ndarray,
         targets: np.ndarray,
+        weights: np.ndarray | None = None,
         *,
         mu: float,
         width: float = 0.0,
         fraction: float = 1.0,
         order: np.ndarray | None = None,
     ) -> None:
-        self.targets, self.mu, self.width, self.order = targets, mu, width, order
+        self.targets, self.weights = targets, weights
+        self.mu, self.width, self.order = mu, width, order
         n_samples, k = targets.shape
-        padded = np.concatenate([targets, np.full((X.shape[0] - n_samples, k), -1)])
-        rule_targets = asarray_like(padded, X, dtype=namespace(X).int64)
-        rule = MarginRule(rule_targets, n_samples, 1 - mu, mu / fraction, width)
+        no_targets = np.full((X.shape[0] - n_samples, k), -1)
+        rule_targets = asarray_like(
+            np.concatenate([targets, no_targets]), X, dtype=namespace(X).int64
+        )
+        if weights is not None:
+            weights = asarray_like(np.concatenate([weights, 0.0 * no_targets]), X)
+        rule = MarginRule(rule_targets, n_samples, 1 - mu, mu / fraction, width, weights)
         super().__init__(rule, X, labels)
 
     def smoothed(self, width: float) -> "MarginObjective":
         """Return the same objective with another width of the hinges' smooth part."""
-        return MarginObjective(self.points, self.strata, self.targets, mu=self.mu, width=width)
+        targets = self.targets, self.weights
+        return MarginObjective(self.points, self.strata, *targets, mu=self.mu, width=width)
 
-    def with_targets(self, targets: np.ndarray) -> "MarginObjective":
+    def with_targets(
+        self, targets: np.ndarray, weights: np.ndarray | None = None
+    ) -> "MarginObjective":
         """Return the same objective with other targets."""
-        return MarginObjective(self.points, self.strata, targets, mu=self.mu, width=self.width)
+        options: dict[str, Any] = {"mu": self.mu, "width": self.width, "order": self.order}
+        return MarginObjective(self.points, self.strata, targets, weights, **options)
+
+    def has_targets_of(self, other: "MarginObjective") -> bool:
+        """Return whether both objectives have the same targets with the same weights."""
+        if self.weights is None or other.weights is None:
+            same_weights = self.weights is other.weights
+        else:
+            same_weights = np.array_equal(self.weights, other.weights)
+        return same_weights and np.array_equal(self.targets, other.targets)
 
     def with_points(self, X: Array) -> "MarginObjective":
         """Return the same objective for other points, with the same targets."""
-        return MarginObjective(X, self.strata, self.targets, mu=self.mu, width=self.width)
+        targets = self.targets, self.weights
+        return MarginObjective(X, self.strata, *targets, mu=self.mu, width=self.width)
 
     def batch(self, rows: np.ndarray) -> "MarginObjective | None":
         """Return the objective of some samples, or None if none of them has a target.
@@ -183,6 +213,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
             take_rows(self.points, points),
             np.concatenate([labels, np.full(len(others), labels[-1] + 1)]),
             np.where(targets < 0, -1, positions),
+            None if self.weights is None else self.weights[rows],
             mu=self.mu,
             width=self.width,
             fraction=len(rows) / len(self.targets),
@@ -195,7 +226,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
         near = asarray_like(
             np.where(self.targets < 0, itself, self.targets), X, dtype=namespace(X).int64
         )
-        total = difference_scatter(X, near, np.ones(len(itself)), root=False)
+        total = difference_scatter(X, near, np.ones(len(itself)), self.weights, root=False)
         return (1 - self.mu) * to_host(total) / self.n_terms
 
 

@@ -16,10 +16,11 @@ def nearest_targets(
     *,
     max_group_size: int | None = None,
     random_state: Any = None,
-) -> np.ndarray:
-    """Return the row indices of each sample's k nearest neighbours in its class, on the host.
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return each sample's k nearest neighbours in its class, and their weights.
 
-    If a class has too few samples, the missing targets are -1.
+    Neighbours that are tied at the k-th distance share the remaining places, as described in
+    :mod:`dimetric.neighbors.role_shares`.
 
     Parameters
     ----------
@@ -35,19 +36,37 @@ def nearest_targets(
     random_state : int, RandomState or None
         Random seed for the groups.
 
+    Returns
+    -------
+    targets : ndarray of shape (n, m)
+        Row indices on the host. m is k unless neighbours are tied. If a class has too few samples,
+        the missing targets are -1.
+    weights : ndarray of shape (n, m) or None
+        Weights of the targets, which sum to the number of targets of a sample, at most k. None if
+        no neighbours are tied, so that all weights are 1.
+
     Examples
     --------
-    >>> nearest_targets(np.array([[0.0], [2.0], [9.0], [8.0]]), np.array([0, 0, 0, 0]), 1).ravel()
+    >>> codes = np.zeros(4, dtype=int)
+    >>> nearest_targets(np.array([[0.0], [2.0], [9.0], [8.0]]), codes, 1)[0].ravel()
     array([1, 0, 3, 2])
+    >>> nearest_targets(np.array([[0.0], [2.0], [4.0], [8.0]]), codes, 1)[1]
+    array([[1. , 0. ],
+           [0.5, 0.5],
+           [1. , 0. ],
+           [1. , 0. ]])
     """
     if max_group_size is not None and np.bincount(codes).max() > max_group_size:
         order, groups = _random_groups(codes, max_group_size, random_generator(random_state))
-        grouped = take_rows(X, order)
-        return in_user_order(nearest_targets(grouped, groups, k), order)
-    nearest = friends(X, codes, k)
+        targets, weights = nearest_targets(take_rows(X, order), groups, k)
+        in_order = in_user_order(targets, order, weights)
+        return in_order[0], None if weights is None else in_order[1]
+    nearest = friends(X, codes, k, share_ties=True)
     ranks = np.arange(nearest.indices.shape[1])
-    targets = np.where(ranks < nearest.counts[:, None], to_host(nearest.indices), -1)
-    return targets if len(ranks) else np.full((len(codes), 1), -1)
+    if not len(ranks):
+        return np.full((len(codes), 1), -1), None
+    exists = ranks < nearest.counts[:, None] if nearest.weights is None else nearest.weights > 0
+    return np.where(exists, to_host(nearest.indices), -1), nearest.weights
 
 
 def _random_groups(
@@ -132,14 +151,30 @@ def _raise_if_any(invalid: np.ndarray, targets: np.ndarray, problem: str) -> Non
         )
 
 
-def in_user_order(targets: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Convert targets of sorted samples to row indices of the user's X.
+def in_user_order(
+    targets: np.ndarray, order: np.ndarray, weights: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Convert targets of sorted samples to row indices of the user's X, and return their weights.
 
     This is the inverse of :func:`checked_targets`. Samples without a label get no targets.
 
+    Parameters
+    ----------
+    targets : ndarray of shape (m, k)
+        Row indices among the sorted samples. -1 means no target.
+    order : ndarray of shape (n,)
+        See :func:`checked_targets`.
+    weights : ndarray of shape (m, k), optional
+        Weights of the targets. By default, all targets have weight 1.
+
+    Returns
+    -------
+    targets : ndarray of shape (n, k)
+    weights : ndarray of shape (n, k)
+
     Examples
     --------
-    >>> in_user_order(np.array([[1], [0], [-1]]), np.array([2, 0, 1]))
+    >>> in_user_order(np.array([[1], [0], [-1]]), np.array([2, 0, 1]))[0]
     array([[ 2],
            [-1],
            [ 0]])
@@ -147,4 +182,6 @@ def in_user_order(targets: np.ndarray, order: np.ndarray) -> np.ndarray:
     rows = np.append(order, -1)
     user_targets = np.full((len(order), targets.shape[1]), -1)
     user_targets[order[: len(targets)]] = rows[targets]
-    return user_targets
+    user_weights = np.zeros(user_targets.shape)
+    user_weights[order[: len(targets)]] = targets >= 0 if weights is None else weights
+    return user_targets, user_weights
