@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import sys
 import threading
 import warnings
@@ -10,12 +11,14 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from estimators import LEARNERS, MODELS, ONE_OF_EACH, name_of
-from sklearn import get_config
+from sklearn import config_context, get_config
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import dimetric
 from dimetric import stats
+from dimetric._arrays.global_state import safe_to_interrupt
+from dimetric._arrays.threads import run_on_threads
 from dimetric.data import make_rings
 from dimetric.kernels import Kernel
 from dimetric.quality import embedding_quality, trustworthiness
@@ -129,22 +132,22 @@ def seeded_numpy(seed):
 
 
 class Interrupter:
-    """Trace function that raises KeyboardInterrupt once, as Ctrl-C does between instructions.
+    """Trace function that raises KeyboardInterrupt once, at the start or end of a function.
+
+    Python checks for signals at the start of a function and after calls. It does not do so at the
+    end of a ``with`` block, so interrupts at lines would find faults that do not exist.
 
     Parameters
     ----------
     count : int or None
         Number of the event at which it raises. With None, it only counts the events.
-    at : tuple of str
-        Count only events of this kind (``"call"``, ``"line"`` or ``"return"``) in a function with
-        this qualified name.
     """
 
-    def __init__(self, count=None, at=None):
-        self.count, self.at, self.seen = count, at, 0
+    def __init__(self, count=None):
+        self.count, self.seen = count, 0
 
     def __call__(self, frame, event, arg):
-        if self.at is None or (event, frame.f_code.co_qualname) == self.at:
+        if event in ("call", "return"):
             self.seen += 1
             if self.seen == self.count:
                 sys.settrace(None)
@@ -181,17 +184,9 @@ LONG_CALLS = {
 }
 
 
-def check_interrupt(call, interrupter):
-    with threadpool_limits(2, "blas"):
-        before = global_state()
-        interrupted = interrupter.run(call)
-        assert not changes(before, global_state())
-    return interrupted
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LONG_CALLS)
-def test_interrupts_at_random_instructions_leave_global_settings_alone(name):
+def test_interrupts_at_random_calls_leave_global_settings_alone(name):
     counter = Interrupter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -199,4 +194,37 @@ def test_interrupts_at_random_instructions_leave_global_settings_alone(name):
         counter.run(LONG_CALLS[name])
         rng = np.random.default_rng()
         for count in rng.integers(1, counter.seen, size=30 * FACTOR):
-            check_interrupt(LONG_CALLS[name], Interrupter(count))
+            with threadpool_limits(2, "blas"):
+                before = global_state()
+                Interrupter(count).run(LONG_CALLS[name])
+                assert not changes(before, global_state()), count
+
+
+@safe_to_interrupt
+def change_settings_for_a_while():
+    with warnings.catch_warnings(record=True), np.errstate(all="ignore"):
+        warnings.simplefilter("always")
+        with config_context(skip_parameter_validation=True):
+            run_on_threads(list, range(4))
+
+
+# Python drops an exception in the callback of a weak reference.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_interrupts_at_every_call_leave_global_settings_alone():
+    counter = Interrupter()
+    with threadpool_limits(2, "blas"):
+        counter.run(change_settings_for_a_while)
+        before = global_state()
+        for count in range(1, counter.seen):
+            Interrupter(count).run(change_settings_for_a_while)
+            assert not changes(before, global_state()), count
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_fit_in_another_thread_installs_no_signal_handler():
+    handler, models = signal.getsignal(signal.SIGINT), []
+    thread = threading.Thread(target=lambda: models.append(dimetric.NCA(max_iter=2).fit(X, Y)))
+    thread.start()
+    thread.join()
+    assert models[0].components_.shape == (4, 4)
+    assert signal.getsignal(signal.SIGINT) is handler

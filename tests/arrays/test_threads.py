@@ -1,6 +1,9 @@
 """Threads: distribution of tasks, order of results, and the limit on BLAS threads."""
 
+import os
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +14,8 @@ from dimetric._arrays.threads import (
     map_on_threads,
     one_blas_thread,
     run_on_threads,
+    stop_if_interrupted,
+    uninterrupted,
 )
 
 
@@ -91,3 +96,117 @@ def test_results_are_reproducible_for_a_fixed_number_of_threads():
     with threadpool_limits(2, "blas"):
         first, again = (sum(run_on_threads(total, range(1000))) for _ in range(2))
     assert first == again
+
+
+def interrupt_main_thread():
+    """Do what Ctrl-C does."""
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("shared_queue", [False, True])
+def test_interrupt_stops_all_threads(shared_queue):
+    done = []
+
+    def work(tasks):
+        for task in tasks:
+            if task == 5:
+                interrupt_main_thread()
+            done.append(task)
+            time.sleep(0.001)
+
+    before = threading.enumerate()
+    with threadpool_limits(3, "blas"):
+        with pytest.raises(KeyboardInterrupt):
+            run_on_threads(work, range(100_000), shared_queue=shared_queue)
+        assert blas_threads() == {3}
+    assert threading.enumerate() == before
+    count = len(done)
+    time.sleep(0.01)
+    assert len(done) == count < 100_000
+
+
+def test_further_interrupts_do_not_leave_threads_behind():
+    def work(tasks):
+        for task in tasks:
+            if task == 0:
+                interrupt_main_thread()
+                time.sleep(0.05)  # until the main thread waits for this one
+                interrupt_main_thread()
+                time.sleep(0.05)
+
+    before = threading.enumerate()
+    with threadpool_limits(2, "blas"), pytest.raises(KeyboardInterrupt):
+        run_on_threads(work, range(1000))
+    assert threading.enumerate() == before
+
+
+def test_long_tasks_can_ask_whether_to_stop():
+    def work(tasks):
+        for _ in tasks:
+            interrupt_main_thread()
+            while True:
+                stop_if_interrupted()
+
+    with threadpool_limits(2, "blas"), pytest.raises(KeyboardInterrupt):
+        run_on_threads(work, range(2))
+
+
+def test_no_task_starts_after_an_error():
+    done = []
+
+    def work(tasks):
+        for task in tasks:
+            if task == 1:
+                raise OSError("no more")
+            done.append(task)
+            time.sleep(0.001)
+
+    with threadpool_limits(2, "blas"), pytest.raises(OSError, match="no more"):
+        run_on_threads(work, range(100_000))
+    assert len(done) < 50_000
+
+
+def test_no_thread_runs_while_the_caller_handles_a_result():
+    before = threading.enumerate()
+    with threadpool_limits(2, "blas"):
+        results = map_on_threads(str, range(10**6))
+        assert next(results) == "0"
+        assert threading.enumerate() == before
+        assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize("n_rows", [None, 1])
+def test_threads_use_the_error_state_of_the_caller(n_rows):
+    def work(tasks):
+        return [np.float64(task) / 0 for task in tasks]
+
+    with threadpool_limits(2, "blas"), np.errstate(divide="raise"):
+        with pytest.raises(FloatingPointError):
+            run_on_threads(work, [1, 2], n_rows=n_rows)
+        with np.errstate(divide="ignore"):
+            assert np.isinf(run_on_threads(work, [1, 2], n_rows=n_rows)).all()
+
+
+def test_interrupt_waits_for_uninterrupted_function():
+    ended = []
+
+    def work():
+        interrupt_main_thread()
+        time.sleep(0.05)
+        ended.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        uninterrupted(work)
+    assert ended
+
+
+def test_too_many_threads_raise(monkeypatch):
+    def fail(*_):
+        raise RuntimeError("can't start new thread")
+
+    for name in ("dimetric._arrays.threads.start_new_thread", "threading._start_new_thread"):
+        with monkeypatch.context() as patch, threadpool_limits(2, "blas"):
+            patch.setattr(name, fail)
+            with pytest.raises(RuntimeError, match="new thread"):
+                run_on_threads(list, range(10))
+            assert blas_threads() == {2}

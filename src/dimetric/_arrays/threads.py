@@ -10,12 +10,12 @@ them have ended. So a task should take at most a few tenths of a second. A longe
 :func:`stop_if_interrupted` now and then.
 """
 
+from _thread import start_new_thread
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
 from functools import cache
 from threading import Lock, Thread, get_ident, local
-from threading import enumerate as enumerate_threads
-from time import monotonic, sleep
+from time import sleep
 from typing import Any, Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -26,7 +26,6 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 ROWS_PER_THREAD = 512  # for fewer rows, starting a thread takes longer than the work
-MAX_WAIT_SECONDS = 1.0  # the operating system starts a thread sooner
 TASKS_AHEAD = 16  # results per thread that map_on_threads() computes before it yields the first
 
 
@@ -111,71 +110,20 @@ def n_threads(max_threads: int, n_rows: int) -> int:
     return max(1, min(max_threads, n_rows // ROWS_PER_THREAD))
 
 
-class _Helper(Thread, Generic[S, T]):
-    """A thread that calls ``work(tasks)`` and keeps the result or the error.
+class _Flag:
+    """A flag to wait for. Unlike ``threading.Event``, it works after an interrupt of ``wait``."""
 
-    Parameters
-    ----------
-    work : callable
-        Called with an iterator over the tasks.
-    tasks : iterator
-        The tasks.
-    stops : list
-        The iterator ends when this list is not empty. An error adds an element to it.
-    """
+    def __init__(self) -> None:
+        self._is_set, self._lock = False, Lock()
+        self._lock.acquire()
 
-    def __init__(
-        self, work: Callable[[Iterator[S]], T], tasks: Iterator[S], stops: list[bool]
-    ) -> None:
-        super().__init__()
-        self._work, self._tasks, self._stops = work, tasks, stops
-        # NumPy's error state is a context variable. The thread uses that of the caller.
-        self._caller_context = copy_context()
-        self._error: BaseException | None = None
-        self._has_ended, self._running = False, Lock()
-        self._running.acquire()
-
-    def run(self) -> None:
-        """Call the function."""
-        _of_thread.stops = self._stops
-        try:
-            self._result = self._caller_context.run(self._work, until(self._stops, self._tasks))
-        except _StoppedError:
-            pass  # the caller raises the error
-        except BaseException as error:
-            self._error = error
-            self._stops.append(True)
-        finally:
-            self._has_ended = True
-            self._running.release()
+    def set(self) -> None:
+        self._is_set = True
+        self._lock.release()
 
     def wait(self) -> None:
-        """Wait for the end.
-
-        An interrupt during ``join()`` makes Python 3.11 believe that the thread has ended.
-        """
-        while not self._has_ended:
-            self._running.acquire(timeout=MAX_WAIT_SECONDS)
-        self.join()
-
-    def stop(self) -> None:
-        """Wait for the end after an interrupt, which may have come before the thread started."""
-        deadline = monotonic() + MAX_WAIT_SECONDS
-        while self._is_starting():
-            sleep(0.001)
-            if monotonic() > deadline:
-                self.start()  # otherwise threading.enumerate() lists the thread for ever
-        if self.ident is not None:
-            self.wait()
-
-    def _is_starting(self) -> bool:
-        return self.ident is None and self in enumerate_threads()
-
-    def result(self) -> T:
-        """Return the result, or raise the error."""
-        if self._error is not None:
-            raise self._error
-        return self._result
+        while not self._is_set:
+            self._lock.acquire(timeout=1.0)
 
 
 class _StoppedError(Exception):
@@ -191,7 +139,7 @@ def stop_if_interrupted() -> None:
         raise _StoppedError
 
 
-def until(stops: list[bool], tasks: Iterator[S]) -> Iterator[S]:
+def _until(stops: list[bool], tasks: Iterator[S]) -> Iterator[S]:
     """Yield tasks until there are none, or until `stops` is not empty."""
     for task in tasks:
         if stops:
@@ -199,19 +147,100 @@ def until(stops: list[bool], tasks: Iterator[S]) -> Iterator[S]:
         yield task
 
 
-def _stop(helpers: Sequence[_Helper[S, T]], stops: list[bool]) -> None:
-    """Wait until all threads have ended their current tasks, despite further interrupts."""
-    stops.append(True)
-    interrupt = None
-    waiting = list(helpers)
-    while waiting:
+class _Helper(Thread, Generic[S, T]):
+    """A thread that calls ``work(tasks)`` and keeps the result or the error.
+
+    It stops when `stops` is not empty. An error adds an element to `stops`.
+    """
+
+    def __init__(
+        self, work: Callable[[Iterator[S]], T], tasks: Iterator[S], stops: list[bool]
+    ) -> None:
+        super().__init__(daemon=False)
+        self._work, self._tasks, self._stops = work, tasks, stops
+        # NumPy's error state is a context variable. The thread uses that of the caller.
+        self._caller_context = copy_context()
+        self._error: BaseException | None = None
+        self.ended = _Flag()
+
+    def run(self) -> None:
+        """Call the function."""
+        _of_thread.stops = self._stops
         try:
-            waiting[-1].stop()
-            waiting.pop()
-        except KeyboardInterrupt as error:
-            interrupt = error
-    if interrupt is not None:
-        raise interrupt
+            self._result = self._caller_context.run(self._work, _until(self._stops, self._tasks))
+        except _StoppedError:
+            pass  # the caller raises the error
+        except BaseException as error:
+            self._error = error
+            self._stops.append(True)
+        finally:
+            self.ended.set()
+
+    def result(self) -> T:
+        """Return the result, or raise the error."""
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+class _Crew(Generic[S, T]):
+    """Threads that call ``work(tasks)``, one for each of several iterators over tasks.
+
+    A further thread starts the threads and waits for them. The methods of ``threading`` use locks
+    that an interrupt may leave locked for ever, but Ctrl-C interrupts only the main thread.
+    """
+
+    def __init__(self, work: Callable[[Iterator[S]], T], iterators: list[Iterator[S]]) -> None:
+        self.stops: list[bool] = []
+        self._helpers = [_Helper(work, tasks, self.stops) for tasks in iterators]
+        self._started, self._ended = _Flag(), _Flag()
+        self._error: RuntimeError | None = None
+
+    def run(self, own: Callable[[], T] | None = None) -> list[T]:
+        """Run the threads, and meanwhile `own` in this thread. Return all results."""
+        try:
+            try:
+                start_new_thread(self._manage, ())  # Ctrl-C comes before the `try` or after this
+            except RuntimeError:  # too many threads
+                self._ended.set()
+                raise
+            self._started.wait()
+            results = [] if own is None else [own()]
+            self._ended.wait()
+        finally:
+            self._stop()
+        if self._error is not None:
+            raise self._error
+        return results + [helper.result() for helper in self._helpers]
+
+    def _manage(self) -> None:
+        running = []
+        try:
+            for helper in self._helpers:
+                helper.start()
+                running.append(helper)
+        except RuntimeError as error:  # too many threads
+            self._error = error
+            self.stops.append(True)
+        self._started.set()
+        for helper in running:
+            helper.ended.wait()
+            while helper.is_alive():  # Python deletes the thread
+                sleep(1e-5)
+        self._ended.set()
+
+    def _stop(self) -> None:
+        """Wait until all threads have ended their current tasks, despite further interrupts."""
+        self.stops.append(True)
+        interrupt = None
+        while True:
+            try:
+                self._ended.wait()
+                break
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
 
 def uninterrupted(work: Callable[[], T]) -> T:
@@ -224,13 +253,8 @@ def uninterrupted(work: Callable[[], T]) -> T:
     >>> uninterrupted(lambda: 1)
     1
     """
-    helper: _Helper[None, T] = _Helper(lambda _: work(), iter(()), [])
-    try:
-        helper.start()
-        helper.wait()
-    finally:
-        _stop([helper], [])
-    return helper.result()
+    tasks: Iterator[None] = iter(())
+    return _Crew(lambda _: work(), [tasks]).run()[0]
 
 
 def run_on_threads(
@@ -273,21 +297,15 @@ def run_on_threads(
         if threads == 1:
             return [work(iter(tasks))]
         queue = iter(tasks)
-        stops: list[bool] = []
         iterators = [queue if shared_queue else iter(tasks[t::threads]) for t in range(threads)]
+        if not shared_queue:
+            # The calling thread only waits. When it worked too, LMNN took a sixth longer on two
+            # cores. This was measured, and the cause is unknown.
+            return _Crew(work, iterators).run()
         # With a shared queue, the calling thread works too, because starting one more thread takes
-        # milliseconds once the others are busy. Otherwise it only waits. When it worked too, LMNN
-        # took a sixth longer on two cores. This was measured, and the cause is unknown.
-        helpers = [_Helper(work, each, stops) for each in iterators[shared_queue:]]
-        try:
-            for helper in helpers:
-                helper.start()
-            own = [work(until(stops, queue))] if shared_queue else []
-            for helper in helpers:
-                helper.wait()
-        finally:
-            _stop(helpers, stops)
-        return own + [helper.result() for helper in helpers]
+        # milliseconds once the others are busy.
+        crew = _Crew(work, iterators[1:])
+        return crew.run(lambda: work(_until(crew.stops, queue)))
 
 
 def map_on_threads(
