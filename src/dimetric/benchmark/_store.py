@@ -16,6 +16,8 @@ from types import NoneType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from dimetric._errors import error_text
+
 __all__ = ["Cell", "Store"]
 
 STORE_VERSION = 1
@@ -290,7 +292,9 @@ class Store:
                 raise ValueError(
                     f"{self.path} is not a benchmark store. Choose another file."
                 ) from error
-            raise OSError(f"The store {self.path} cannot be used: {error}.") from error
+            raise OSError(f"The store {self.path} cannot be used: {error_text(error)}.") from error
+        except UnicodeDecodeError as error:  # in the message of an error of SQLite
+            raise OSError(f"The store {self.path} is damaged.") from error
 
 
 def _any_not_ok(cells: Iterable[Cell]) -> bool:
