@@ -151,3 +151,77 @@ def test_files_that_are_not_stores(tmp_path):
         match="newer has store version 9, but this version of dimetric reads only version 1",
     ):
         Store(tmp_path / "newer")
+
+
+@pytest.mark.parametrize(
+    ("owner", "until"),
+    [
+        ("somewhere", 1e300),
+        (f"{store.socket.gethostname()}:{10**30}:x", None),
+        (f"{store.socket.gethostname()}:{2**62}:x", None),
+        (f"{store.socket.gethostname()}:-1:x", None),
+        (f"{store.socket.gethostname()}:0:x", None),
+        (f"{store.socket.gethostname()}:one:x", None),
+        (f"{store.socket.gethostname()}:{os.getpid()}:x", "later"),
+        (f"{store.socket.gethostname()}:{os.getpid()}:x", math.inf),
+        (f"{store.socket.gethostname()}:{os.getpid()}:x", b"\xff"),
+        (b"\xff\xfe", None),
+        (7, None),
+        ("::", None),
+    ],
+)
+def test_damaged_claims_are_not_valid(tmp_path, owner, until):
+    cells = Store(tmp_path / "cells")
+    claim_as(tmp_path / "cells", owner, time.time() + 30 if until is None else until)
+    assert cells.claim("fit", ["a"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "metadata = '{'",
+        "metadata = NULL",
+        "metadata = '[]'",
+        f"metadata = '{'[' * 100_000}'",
+        "train = 'much'",
+        "fold = 'first'",
+        "learner = NULL",
+        "status = x'ff'",
+    ],
+)
+def test_damaged_cells_raise(tmp_path, change):
+    cells = Store(tmp_path / "cells")
+    cells.add("fit", {"a": CELL})
+    db = sqlite3.connect(tmp_path / "cells")
+    with db:
+        db.execute(f"UPDATE cells SET {change}")
+    db.close()
+    with pytest.raises(ValueError, match=r"The store .*cells is damaged: the cell 'a' is not valid"):
+        cells.get(["a"])
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "CREATE VIEW cells AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+        "SELECT i FROM n; CREATE TABLE claims (fit, owner, until);",
+        "CREATE TABLE cells (key); CREATE TABLE claims (fit, owner, until);",
+        store.TABLES + "CREATE TRIGGER t AFTER DELETE ON claims BEGIN DELETE FROM cells; END;",
+    ],
+)
+def test_other_databases_are_not_stores(tmp_path, script):
+    db = sqlite3.connect(tmp_path / "cells")
+    db.executescript(script)
+    db.close()
+    with pytest.raises(ValueError, match="cells is not a benchmark store"):
+        Store(tmp_path / "cells")
+
+
+def test_own_views_and_indexes_of_the_user_are_allowed(tmp_path):
+    Store(tmp_path / "cells").add("fit", {"a": CELL})
+    db = sqlite3.connect(tmp_path / "cells")
+    db.executescript(
+        "CREATE VIEW best AS SELECT max(test) FROM cells; CREATE INDEX i ON cells (data)"
+    )
+    db.close()
+    assert len(Store(tmp_path / "cells")) == 1

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shutil
 import socket
 import sqlite3
@@ -11,14 +12,18 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 from uuid import uuid4
+
+from dimetric._errors import error_text
 
 __all__ = ["Cell", "Store"]
 
 STORE_VERSION = 1
 LEASE_SECONDS = 60.0  # a claim expires if it is not renewed within this time
 BUSY_TIMEOUT_SECONDS = 60.0  # longest wait for a write of another process
+MAX_LEASE_SECONDS = 3600.0  # a claim cannot be valid for longer, even if clocks differ
 MIN_FREE_BYTES = 2**17  # disk space that SQLite needs for its temporary files
 
 TABLES = """
@@ -29,6 +34,7 @@ CREATE TABLE IF NOT EXISTS cells (
 );
 CREATE TABLE IF NOT EXISTS claims (fit TEXT PRIMARY KEY, owner TEXT, until REAL);
 """
+PROCESS_ID = re.compile(r"[1-9]\d{0,18}")
 
 
 class Cell(NamedTuple):
@@ -72,6 +78,15 @@ class Cell(NamedTuple):
     metadata: dict[str, Any] = {}  # noqa: RUF012 - never modified
 
 
+COLUMNS = {"cells": ("key", *Cell._fields), "claims": ("fit", "owner", "until")}
+FIELD_TYPES: dict[str, Any] = dict.fromkeys(("data", "learner", "status", "message"), str) | {
+    "n_neighbors": (int, NoneType),
+    **dict.fromkeys(("repeat", "fold"), int),
+    **dict.fromkeys(("train", "test", "time", "memory"), (float, int)),
+    "metadata": dict,
+}
+
+
 class Store:
     """SQLite file of finished cells. Each cell is durable as soon as it is added.
 
@@ -107,9 +122,7 @@ class Store:
                 isolation_level=None,
                 check_same_thread=False,
             )
-            names = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
-            if names and not {"cells", "claims"} <= names:
-                raise ValueError(f"{self.path} is not a benchmark store. Choose another file.")
+            self._check_tables()
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, STORE_VERSION):
                 raise ValueError(
@@ -120,6 +133,17 @@ class Store:
             self._db.executescript(
                 f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version={STORE_VERSION}; END"
             )
+
+    def _check_tables(self) -> None:
+        """Raise unless the database is empty or has the tables of a store, and no triggers.
+
+        A trigger, or a view with the name of a table, could run any query.
+        """
+        kinds = dict(self._db.execute("SELECT name, type FROM sqlite_master").fetchall())
+        for name, columns in COLUMNS.items() if kinds else ():
+            found = tuple(row[1] for row in self._db.execute(f"PRAGMA table_info({name})"))
+            if kinds.get(name) != "table" or found != columns or "trigger" in kinds.values():
+                raise ValueError(f"{self.path} is not a benchmark store. Choose another file.")
 
     def get(self, keys: Iterable[str]) -> dict[str, Cell]:
         """Return the finished cells among the given keys, by key.
@@ -134,7 +158,7 @@ class Store:
             for key in keys:
                 row = self._db.execute("SELECT * FROM cells WHERE key = ?", (key,)).fetchone()
                 if row is not None:
-                    cells[key] = _cell(row[1:])
+                    cells[key] = self._cell(row)
         return cells
 
     def __len__(self) -> int:
@@ -213,6 +237,23 @@ class Store:
         if hasattr(self, "_db"):
             self._db.close()
 
+    def _cell(self, row: Sequence[Any]) -> Cell:
+        """Return the cell of a row. Raise if the row is damaged."""
+        fields = dict(zip(Cell._fields, row[1:], strict=True))
+        for name in ("train", "test", "time", "memory"):
+            if fields[name] is None:  # SQLite stores NaN as NULL
+                fields[name] = math.nan
+        try:
+            fields["metadata"] = json.loads(fields["metadata"])
+        except (TypeError, ValueError, RecursionError):
+            fields["metadata"] = None
+        if any(not isinstance(fields[name], types) for name, types in FIELD_TYPES.items()):
+            raise ValueError(
+                f"The store {self.path} is damaged: the cell {row[0]!r} is not valid. Delete the "
+                "file and run the benchmark again."
+            )
+        return Cell(**fields)
+
     @contextmanager
     def _transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """Yield the database within a transaction.
@@ -251,31 +292,29 @@ class Store:
                 raise ValueError(
                     f"{self.path} is not a benchmark store. Choose another file."
                 ) from error
-            raise OSError(f"The store {self.path} cannot be used: {error}.") from error
-
-
-def _cell(row: Sequence[Any]) -> Cell:
-    fields = dict(zip(Cell._fields, row, strict=True))
-    for name in ("train", "test", "time", "memory"):
-        if fields[name] is None:  # SQLite stores NaN as NULL
-            fields[name] = math.nan
-    return Cell(**fields | {"metadata": json.loads(fields["metadata"])})
+            raise OSError(f"The store {self.path} cannot be used: {error_text(error)}.") from error
+        except UnicodeDecodeError as error:  # in the message of an error of SQLite
+            raise OSError(f"The store {self.path} is damaged.") from error
 
 
 def _any_not_ok(cells: Iterable[Cell]) -> bool:
     return any(cell.status != "ok" for cell in cells)
 
 
-def _is_valid_claim(owner: str, until: float) -> bool:
-    """Return whether a claim has not expired and its process is alive."""
-    if time.time() > until:
+def _is_valid_claim(owner: Any, until: Any) -> bool:
+    """Return whether a claim is well-formed, has not expired, and its process is alive."""
+    now = time.time()
+    # A claim that expires later than a new one comes from a damaged file or a wrong clock.
+    if not isinstance(until, float) or not now <= until <= now + MAX_LEASE_SECONDS:
         return False
-    host, process_id, _ = owner.rsplit(":", 2)
+    host, _, process_id = str(owner).rpartition(":")[0].rpartition(":")
+    if not PROCESS_ID.fullmatch(process_id):
+        return False
     if host != socket.gethostname() or os.name != "posix":
         return True
     try:
         os.kill(int(process_id), 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:  # the process is alive and belongs to another user
         return True

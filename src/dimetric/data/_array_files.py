@@ -23,7 +23,7 @@ MAX_HEADER_BYTES = 10_000  # of an array. NumPy has the same limit.
 DESCR = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?[biufcSUOmM]\d{0,9}(?:\[\w+\])?)['"]""")
 FORTRAN_ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)""")
 SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([\d\sL,]*)\)""")
-DIMENSION = re.compile(r"\d{1,18}L?")  # Python 2 wrote long integers with an L
+DIMENSION = re.compile(r"\d{1,19}L?")  # Python 2 wrote long integers with an L
 SUPPORTED_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 1  # bit of the flags of an archive member
 
@@ -153,7 +153,11 @@ class _StreamedArray:
             raise ValueError(f"the array {name} is encrypted or has an unsupported compression")
         check_expansion(member.file_size, path.stat().st_size)
         self._file = archive.open(member)
-        header = _read_array_header(self._file, member.file_size)
+        try:
+            header = _read_array_header(self._file, member.file_size)
+        except BaseException:
+            self._file.close()
+            raise
         self.shape, self._fortran, self.dtype, _ = header
         self.ndim = len(self.shape)
         self._whole: np.ndarray | None = None

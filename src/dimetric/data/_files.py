@@ -20,6 +20,9 @@ from dimetric.data._parquet import parquet_chunks, read_parquet
 TEXT_EXTENSIONS = {".csv", ".tsv", ".txt", ".dat", ".data"}
 OTHER_COMPRESSIONS = {".bz2", ".xz", ".zip", ".zst", ".tar", ".tgz", ".7z"}
 SUPPORTED_EXTENSIONS = ".csv, .tsv, .txt (also with .gz), .parquet, .npz or .npy"
+# Put before the values of the target while pandas reads a file, so that it does not read "NA" as a
+# missing value. Other markers for each column would take long in files with many columns.
+MARK = "\0"
 CELLS_PER_CHUNK = 2**20  # values in a chunk, which take 8 MB as float64
 
 
@@ -70,14 +73,12 @@ class TableFile:
 
     @cached_property
     def _head(self) -> Any:
-        """A data frame with the columns of a text file and no rows.
-
-        It is read only once, because this takes long if the file has many columns.
-        """
+        """A data frame with the columns of a text file, read only once."""
         assert self.dialect is not None
         library, is_pandas = _data_frame_library()
         if is_pandas:
-            return library.read_csv(self.path, nrows=0, **_pandas_options(self.dialect))
+            # If nrows were 0, pandas would take much longer for files with many columns.
+            return library.read_csv(self.path, nrows=1, **_pandas_options(self.dialect))
         return _read_with_polars(library, self.path, self.dialect, n_rows=0)
 
     def read(self, target: str | None = None) -> Any:
@@ -100,11 +101,13 @@ class TableFile:
                 return _with_names(_read_with_polars(library, self.path, self.dialect))
             options = _pandas_options(self.dialect)
             if target is not None:
-                head = self._head
-                key = head.columns[self.column_names().index(target)]
-                options["na_values"] = {each: options["na_values"] for each in head} | {key: [""]}
-                options["converters"] = {key: self.dialect.normalize}
+                key = self._head.columns[self.column_names().index(target)]
+                normalize = self.dialect.normalize
+                options["converters"] = {key: lambda text: MARK + normalize(text)}
             frame = _with_names(library.read_csv(self.path, low_memory=False, **options))
+            if target is not None:
+                values = frame[target].str.removeprefix(MARK)
+                frame[target] = values.mask(values == "")
             return _parse_thousands(frame, self.dialect, [] if target is None else [target])
 
     def chunks(
@@ -265,7 +268,7 @@ def _text_chunks(
     if not is_pandas:
         raise ImportError("Reading a table in chunks requires pandas: pip install pandas.")
     options = _pandas_options(dialect)
-    head = library.read_csv(path, nrows=0, **options)
+    head = library.read_csv(path, nrows=1, **options)
     positions = [
         i for i, each in enumerate(_with_names(head).columns) if str(each) in string_columns
     ]

@@ -191,7 +191,9 @@ def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
                 )
             name, values = attribute
             if name in header.attributes:
-                raise ValueError(f"{path}, line {number}: duplicate attribute {name!r}.")
+                raise ValueError(
+                    f"{path}, line {number}: duplicate attribute {name[:MAX_QUOTED_CHARACTERS]!r}."
+                )
             header.attributes[name] = values
         elif keyword in ("@inputs", "@input"):
             header.inputs = _attribute_names(arguments, header)
@@ -245,11 +247,12 @@ def _column(
         except ValueError:
             raise ValueError(
                 f"{path}, line {number}: {text[:MAX_QUOTED_CHARACTERS]!r} is not a number, but "
-                f"attribute {name!r} is numeric."
+                f"attribute {name[:MAX_QUOTED_CHARACTERS]!r} is numeric."
             ) from None
         if values is not None and text not in declared:
+            listed = [each[:MAX_QUOTED_CHARACTERS] for each in values[:MAX_LISTED_VALUES]]
             raise ValueError(
                 f"{path}, line {number}: {text[:MAX_QUOTED_CHARACTERS]!r} is not a value of "
-                f"attribute {name!r}. Its declared values are {values[:MAX_LISTED_VALUES]}."
+                f"attribute {name[:MAX_QUOTED_CHARACTERS]!r}. Its declared values are {listed}."
             )
     return np.array(column, dtype=np.float64 if values is None else object)
