@@ -111,9 +111,11 @@ def test_rows_without_a_group_are_dropped(patients):
     ({"groups": [1, 2]}, r"groups has shape \(2,\), but must have shape \(120,\)"),
     ({"groups": "patient", "cv": 20}, "groups has 15 distinct values, fewer than the number of"),
     ({"groups": "sex", "cv": 2}, "groups: each class is in one group only"),
+    ({"groups": "ward", "cv": 2}, "groups: the rows outside one of the groups are all of the same"),
 ])  # fmt: skip
 def test_wrong_groups(patients, options, message):
     patients["sex"] = np.where(patients["ill"] == "yes", "f", "m")
+    patients["ward"] = np.where(patients["ill"] == "yes", "a", patients["patient"])
     with pytest.raises(ValueError, match=message):
         dimetric.compare(patients, target="ill", **FAST | options)
 
@@ -155,6 +157,15 @@ def test_insight_tests_other_groups(n_groups):
     assert not set(groups[train]) & set(groups[test])
     assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(400))
     assert 0.3 <= len(test) / 400 <= 0.5
+
+
+def test_insight_trains_on_two_classes():
+    groups, y = np.repeat(np.arange(6), 10), np.repeat([0, 0, 0, 0, 1, 1], 10)
+    for seed in range(20):
+        train, test = _train_test_rows(y, seed, groups)
+        assert len(np.unique(y[train])) == 2
+        assert not set(groups[train]) & set(groups[test])
+        assert len(test)
 
 
 # Equal rows

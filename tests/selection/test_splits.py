@@ -67,6 +67,20 @@ def test_no_group_is_in_training_and_test():
     assert_same_folds(folds, splits(X, y, 5, 3, random_state=0, groups=GROUPS))
 
 
+@pytest.mark.parametrize("has_labels", [True, False])
+def test_many_samples_with_few_groups(has_labels):
+    groups = np.r_[np.arange(5000), [7, 7, 8, 9]]
+    labels = np.arange(len(groups)) % 3 if has_labels else None
+    folds = splits(np.zeros((5004, 1)), labels, 5, 2, random_state=0, groups=groups)
+    assert no_group_is_split(folds, groups)
+    assert_array_equal(np.sort(np.concatenate([test for _, test in folds[:5]])), np.arange(5004))
+    for train, test in folds:
+        assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(5004))
+        assert abs(len(test) - 1001) <= 3
+        if has_labels:
+            assert np.ptp(np.bincount(labels[test])) <= 3
+
+
 def test_group_folds_are_stratified():
     groups, labels = np.repeat(np.arange(30), 4), np.repeat(np.arange(30) % 3, 4)
     for _, test in splits(np.zeros((120, 1)), labels, 5, random_state=0, groups=groups):

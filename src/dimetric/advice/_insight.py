@@ -117,14 +117,25 @@ def _train_test_rows(
     rng = np.random.default_rng(seed)
     rows = stratified_rows(np.arange(len(y)), y, SETTINGS.max_insight_rows, MIN_MEMBERS, rng)
     if groups is not None:
-        n_folds = min(INSIGHT_FOLDS, len(np.unique(groups[rows])))
-        folds = splits(rows, None, n_folds, random_state=seed, groups=groups[rows])
-        n_test = max(1, round(SETTINGS.insight_test_fraction * n_folds))
-        test = rows[np.sort(np.concatenate([test for _, test in folds[:n_test]]))]
-        return np.setdiff1d(rows, test), test
+        return _train_test_groups(rows, y, groups, seed)
     n_train = round((1 - SETTINGS.insight_test_fraction) * len(rows))
     train = stratified_rows(rows, y, n_train, MIN_TRAINING_MEMBERS, rng)
     return train, np.setdiff1d(rows, train)
+
+
+def _train_test_groups(
+    rows: np.ndarray, y: np.ndarray, groups: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Split rows into training and test rows that have no group in common."""
+    n_folds = min(INSIGHT_FOLDS, len(np.unique(groups[rows])))
+    folds = splits(rows, None, n_folds, random_state=seed, groups=groups[rows])
+    n_test = max(1, round(SETTINGS.insight_test_fraction * len(folds)))
+    train, test = rows, rows[:0]
+    for _, fold in folds:
+        others = np.setdiff1d(train, rows[fold])
+        if n_test > 0 and len(np.unique(y[others])) > 1:  # learners need two classes
+            train, test, n_test = others, np.union1d(test, rows[fold]), n_test - 1
+    return train, test
 
 
 def _metric(learner: Any) -> np.ndarray | None:

@@ -133,10 +133,25 @@ def _notes_on_groups(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         check_groups(groups, table.y, n_folds, option)
+    _check_classes_of_groups(groups, table.y, option)
     column = f" in column {table.group_name!r}" if table.group_name else ""
     n_groups = len(np.unique(groups))
     note = f"The {n_groups} groups{column} are not split between training and test rows."
     return [note, *(str(each.message) for each in caught)]
+
+
+def _check_classes_of_groups(groups: np.ndarray, y: Any, option: str) -> None:
+    """Raise if the rows outside a group are all of one class, which no learner can learn from."""
+    classes, codes = np.unique(y, return_inverse=True)
+    class_of, group_of = np.unique(np.stack([codes, groups]), axis=1)
+    only_here = group_of[np.bincount(class_of)[class_of] == 1]  # groups of single-group classes
+    n_lost = np.bincount(only_here, minlength=int(groups.max()) + 1)
+    if len(classes) - n_lost.max() < 2:
+        raise ValueError(
+            f"{option}: the rows outside one of the groups are all of the same class, so a "
+            "distance cannot be learned from them. Use groups that contain several classes, or "
+            "more groups."
+        )
 
 
 def _equal_rows_note(equal: EqualRows, n_rows: int, has_groups: bool) -> str:

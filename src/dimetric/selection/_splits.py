@@ -9,9 +9,11 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.model_selection import (
     GroupKFold,
+    KFold,
     RepeatedKFold,
     RepeatedStratifiedKFold,
     StratifiedGroupKFold,
+    StratifiedKFold,
     check_cv,
 )
 from sklearn.utils.multiclass import type_of_target
@@ -25,6 +27,7 @@ from dimetric.selection._equal_rows import equal_rows
 from dimetric.supervision._groups import checked_groups
 
 MAX_LISTED_CLASSES = 5  # in a message
+MAX_ASSIGNED_SINGLES = 1000  # samples that are groups of their own, but are assigned like groups
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 
@@ -132,12 +135,37 @@ def _repeated_folds(
         repeated = RepeatedKFold if labels is None else RepeatedStratifiedKFold
         folds = repeated(n_splits=cv, n_repeats=n_repeats, random_state=seed)
         return list(folds.split(zeros, labels))
-    rng, splitter = random_generator(seed), GroupKFold if labels is None else StratifiedGroupKFold
-    repeats = (
-        splitter(cv, shuffle=True, random_state=rng.randint(np.iinfo(np.int32).max))
-        for _ in range(n_repeats)
-    )
-    return [fold for repeat in repeats for fold in repeat.split(zeros, labels, groups)]
+    rng = random_generator(seed)
+    return [fold for _ in range(n_repeats) for fold in _group_folds(groups, labels, cv, rng)]
+
+
+def _group_folds(
+    groups: np.ndarray, labels: np.ndarray | None, cv: int, rng: np.random.RandomState
+) -> Folds:
+    """Return folds that do not split groups.
+
+    scikit-learn assigns groups to folds one by one, which is slow for many groups. So most of the
+    samples that are groups of their own are split as if there were no groups.
+    """
+    alone = np.flatnonzero(np.bincount(groups)[groups] == 1)
+    alone = np.sort(rng.permutation(alone)[MAX_ASSIGNED_SINGLES:])
+    largest = len(alone)
+    if labels is not None and largest:
+        largest = int(np.max(np.unique(labels[alone], return_counts=True)[1]))
+    alone = alone if largest >= cv else alone[:0]
+    others = np.setdiff1d(np.arange(len(groups)), alone)
+    splitter, group_splitter = KFold, GroupKFold
+    if labels is not None:
+        splitter, group_splitter = StratifiedKFold, StratifiedGroupKFold
+    options = {"shuffle": True, "random_state": rng.randint(np.iinfo(np.int32).max)}
+    y = None if labels is None else labels[others]
+    parts = group_splitter(cv, **options).split(others, y, groups[others])
+    tests = [others[test] for _, test in parts]
+    if len(alone):
+        y = None if labels is None else labels[alone]
+        parts = splitter(cv, **options).split(alone, y)
+        tests = [np.union1d(a, alone[b]) for a, (_, b) in zip(tests, parts, strict=True)]
+    return [(np.setdiff1d(np.arange(len(groups)), test), test) for test in tests]
 
 
 def check_groups(
