@@ -1,8 +1,8 @@
 """Reference implementations of the learners' objectives, and their optima computed by cvxpy.
 
 The objectives of MCML and LMNN are means over samples, and that of LDML is a mean over unordered
-pairs, plus ``reg * tr(M) / d``. M may be any symmetric matrix. Memory is O(n^2 d), so use few
-samples.
+pairs, plus ``reg * v * tr(M) / d``, where v is the mean variance of the features. M may be any
+symmetric matrix. Memory is O(n^2 d), so use few samples.
 """
 
 import contextlib
@@ -45,6 +45,11 @@ def jeffrey_divergence(P, Q):
     return (logdet_divergence(P, Q) + logdet_divergence(Q, P)) / 2
 
 
+def ridge_weight(X, reg):
+    """Return the weight of tr(M) in the objectives: reg times the mean variance, divided by d."""
+    return reg * np.var(X, axis=0).mean() / X.shape[1]
+
+
 def friends(y):
     """Return an n x n matrix, True where two different samples have the same class."""
     y = np.asarray(y)
@@ -69,7 +74,7 @@ def mcml_value(X, y, M, *, reg=0.0):
     pull = np.sum(D * same, axis=1)[counted] / np.sum(same, axis=1)[counted]
     np.fill_diagonal(D, np.inf)
     total = np.sum(pull) + np.sum(logsumexp(-D[counted], axis=1))
-    return total / counted.sum() + reg * np.trace(M) / len(M)
+    return total / counted.sum() + ridge_weight(X, reg) * np.trace(M)
 
 
 def mcml_optimum(X, y, *, reg=0.0):
@@ -81,7 +86,7 @@ def mcml_optimum(X, y, *, reg=0.0):
         D = _distances(X[i] - np.delete(X, i, axis=0), M)
         total += cp.sum(D[np.flatnonzero(np.delete(same[i], i))]) / same[i].sum()
         total += cp.log_sum_exp(-D)
-    _solve(total / same.any(axis=1).sum(), M, reg)
+    _solve(total / same.any(axis=1).sum(), M, ridge_weight(X, reg))
     return project_psd(M.value), mcml_value(X, y, project_psd(M.value), reg=reg)
 
 
@@ -90,7 +95,7 @@ def ldml_value(X, y, M, b, *, reg=0.0):
     i, j = np.triu_indices(len(X), 1)
     sign = np.where(friends(y)[i, j], 1.0, -1.0)
     margin = sign * (b - squared_distances(X, M)[i, j])
-    return np.logaddexp(0, -margin).mean() + reg * np.trace(M) / len(M)
+    return np.logaddexp(0, -margin).mean() + ridge_weight(X, reg) * np.trace(M)
 
 
 def ldml_optimum(X, y, *, b=None, reg=0.0):
@@ -106,10 +111,10 @@ def ldml_pairs_optimum(X, rows, similar, *, b=None, reg=0.0):
     i, j = rows.T
     sign = np.where(similar, 1.0, -1.0)
     margin = cp.multiply(sign, threshold - _distances(X[i] - X[j], M))
-    _solve(cp.sum(cp.logistic(-margin)) / len(i), M, reg)
+    _solve(cp.sum(cp.logistic(-margin)) / len(i), M, ridge_weight(X, reg))
     b, M = float(threshold.value) if b is None else b, project_psd(M.value)
     margin = sign * (b - squared_distances(X, M)[i, j])
-    return M, b, np.logaddexp(0, -margin).mean() + reg * np.trace(M) / len(M)
+    return M, b, np.logaddexp(0, -margin).mean() + ridge_weight(X, reg) * np.trace(M)
 
 
 def triplets_optimum(X, triplets, *, mu=0.5, reg=0.0):
@@ -118,11 +123,11 @@ def triplets_optimum(X, triplets, *, mu=0.5, reg=0.0):
     i, j, l = triplets.T
     near, far = _distances(X[i] - X[j], M), _distances(X[i] - X[l], M)
     loss = (1 - mu) * cp.sum(near) + mu * cp.sum(cp.pos(1 + near - far))
-    _solve(loss / len(triplets), M, reg)
+    _solve(loss / len(triplets), M, ridge_weight(X, reg))
     D = squared_distances(X, project_psd(M.value))
     terms = (1 - mu) * D[i, j] + mu * np.maximum(0, 1 + D[i, j] - D[i, l])
     M = project_psd(M.value)
-    return M, terms.mean() + reg * np.trace(M) / len(M)
+    return M, terms.mean() + ridge_weight(X, reg) * np.trace(M)
 
 
 def lmnn_value(X, y, M, targets, weights=None, *, mu=0.5, reg=0.0):
@@ -138,7 +143,7 @@ def lmnn_value(X, y, M, targets, weights=None, *, mu=0.5, reg=0.0):
         w * np.maximum(0, 1 + D[i, j] - D[i, y != y[i]]).sum()
         for (i, j), w in zip(targets, weights, strict=True)
     )
-    return ((1 - mu) * pull + mu * push) / len(X) + reg * np.trace(M) / len(M)
+    return ((1 - mu) * pull + mu * push) / len(X) + ridge_weight(X, reg) * np.trace(M)
 
 
 def lmnn_optimum(X, y, targets, weights=None, *, mu=0.5, reg=0.0):
@@ -156,7 +161,8 @@ def lmnn_optimum(X, y, targets, weights=None, *, mu=0.5, reg=0.0):
     i, j, l = triplets[:, :3].astype(int).T
     hinge = cp.pos(1 + _distances(X[i] - X[j], M) - _distances(X[i] - X[l], M))
     pull = weights @ _distances(X[targets[:, 0]] - X[targets[:, 1]], M)
-    _solve(((1 - mu) * pull + mu * triplets[:, 3] @ hinge) / len(X), M, reg)
+    loss = ((1 - mu) * pull + mu * triplets[:, 3] @ hinge) / len(X)
+    _solve(loss, M, ridge_weight(X, reg))
     best = project_psd(M.value)
     return best, lmnn_value(X, y, best, targets, weights, mu=mu, reg=reg)
 
@@ -166,9 +172,9 @@ def _distances(Z, M):
     return cp.sum(cp.multiply(Z @ M, Z), axis=1)
 
 
-def _solve(loss, M=None, reg=0.0, *, constraints=()):
+def _solve(loss, M=None, ridge=0.0, *, constraints=()):
     """Minimise to 1e-8, or at least to 1e-6. Raise a SolverError if that fails."""
-    ridge = reg * cp.trace(M) / M.shape[0] if M is not None else 0.0
+    ridge = ridge * cp.trace(M) if M is not None else 0.0
     # Clarabel stalls on some problems, mostly if the objective is a mean (scale 1).
     for scale in (1000.0, 100.0, 1.0):
         problem = cp.Problem(cp.Minimize(scale * (loss + ridge)), list(constraints))

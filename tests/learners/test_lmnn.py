@@ -119,11 +119,10 @@ def learner_at_start(params):
     return learner
 
 
-def test_initial_objective_is_that_of_the_named_start_before_rescaling():
-    assert_allclose(
-        LMNN(init="identity").fit(X, y).metadata()["initial_objective"],
-        LMNN(init=np.eye(4)).fit(X, y).metadata()["initial_objective"],
-    )
+def test_named_starts_are_rescaled_and_given_ones_are_not():
+    given = [LMNN(init=s * np.eye(4)).fit(X, y).metadata() for s in 2.0 ** np.arange(-4, 5)]
+    named = LMNN(init="identity").fit(X, y).metadata()
+    assert named["initial_objective"] < 1.001 * min(g["initial_objective"] for g in given)
     far = LMNN(init=1e-3 * np.eye(4)).fit(X, y).metadata()["final_objective"]
     assert_allclose(far, LMNN().fit(X, y).metadata()["final_objective"], rtol=1e-3)
 
@@ -148,7 +147,7 @@ def test_mini_batches_come_close_to_the_optimum():
     A, labels = make_classification(
         1500, 6, n_informative=4, n_redundant=0, n_classes=3, random_state=0
     )
-    best = LMNN().fit(A, labels).metadata()
+    best = LMNN(init=np.eye(6)).fit(A, labels).metadata()
     facts = LMNN(solver=SGD(batch_size=128), random_state=0).fit(A, labels).metadata()
     assert facts["final_objective"] < 1.01 * best["final_objective"]
     assert best["initial_objective"] > 1.03 * best["final_objective"]
@@ -254,7 +253,7 @@ def test_one_class_keeps_the_initial_map():
 
 
 def test_identical_samples_warn():
-    with pytest.warns(ConvergenceWarning, match="LMNN made no progress"):
+    with pytest.warns(ConvergenceWarning, match="LMNN made no progress, because all samples"):
         learner = LMNN().fit(np.ones((10, 3)), np.arange(10) % 2)
     assert np.isfinite(learner.components_).all()
     assert learner.metadata()["gap"] < 1e-9
@@ -264,7 +263,10 @@ def test_identical_samples_warn():
 def test_an_outlier_does_not_reduce_the_accuracy(far):
     A, labels = np.vstack([X, np.full((1, 4), far)]), np.append(y, 0)
     learner = LMNN().fit(A, labels)
-    assert_allclose(learner.metadata()["final_objective"], value(learner, A, labels), rtol=1e-6)
+    expected = value(learner, A, labels)
+    # Squared distances of 1e12 have rounding errors of 1e-4.
+    assert_allclose(learner.metadata()["final_objective"], expected, rtol=1e-5)
+    assert expected < 5
 
 
 def test_features_of_very_different_scales():

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from oracles import ridge_weight
 from scipy.optimize import approx_fprime
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
@@ -42,7 +43,7 @@ def test_objective_matches_a_loop(rng):
 
 
 def test_reported_objectives_on_iris():
-    nca = NCA(init="identity").fit(X, y)
+    nca = NCA(init=np.eye(4)).fit(X, y)
     facts = nca.metadata()
     assert round(facts["initial_objective"], 3) == 0.838
     assert facts["final_objective"] >= 0.985
@@ -77,7 +78,12 @@ def test_auto_start_chooses_lda_pca_or_identity(n_components, n_classes, expecte
         (np.ones((2, 4)), np.ones((2, 4))),
     ],
 )
-def test_named_and_given_starts(init, L0):
+def test_named_starts_are_rescaled_and_given_ones_are_not(init, L0):
+    if isinstance(
+        init, str
+    ):  # to a typical squared distance of 8 between samples, or 4 to the centre
+        Z = (X - np.median(X, axis=0)) @ L0.T
+        L0 = L0 * (4 / np.median(np.sum((Z - np.median(Z, axis=0)) ** 2, axis=1))) ** 0.5
     facts = NCA(2, init=init).fit(X, y).metadata()
     np.testing.assert_allclose(facts["initial_objective"], naive(L0, X, y))
 
@@ -91,7 +97,7 @@ def test_random_start_follows_random_state():
 def test_ridge_is_part_of_the_objective():
     nca = NCA(reg=0.5).fit(X, y)
     L = nca.components_
-    expected = naive(L, X, y) - 0.5 / 4 * (L**2).sum()
+    expected = naive(L, X, y) - ridge_weight(X, 0.5) * (L**2).sum()
     np.testing.assert_allclose(nca.metadata()["final_objective"], expected)
     assert (L**2).sum() < (NCA().fit(X, y).components_ ** 2).sum()
 
@@ -99,8 +105,8 @@ def test_ridge_is_part_of_the_objective():
 def test_tolerance_does_not_depend_on_the_unit():
     for unit in (2.0**-20, 2.0**20):
         nca = NCA(init=np.eye(4) / unit).fit(X * unit, y)
-        np.testing.assert_allclose(
-            nca.components_ * unit, NCA(init="identity").fit(X, y).components_, rtol=1e-6
+        np.testing.assert_array_equal(
+            nca.components_ * unit, NCA(init=np.eye(4)).fit(X, y).components_
         )
 
 
@@ -169,10 +175,25 @@ def test_order_of_samples_does_not_matter(rng):
     np.testing.assert_array_equal(NCA().fit(X[p], y[p]).components_, NCA().fit(X, y).components_)
 
 
-@pytest.mark.parametrize("unit", [1e-6, 1e4])
-def test_a_flat_start_warns(unit, rng):
-    with pytest.warns(ConvergenceWarning, match="NCA made no progress"):
-        NCA(init="identity").fit(unit * rng.normal(size=(30, 3)), np.arange(30) % 2)
+@pytest.mark.parametrize("solver", ["lbfgs", "bgd", "sgd"])
+@pytest.mark.parametrize(("unit", "size"), [(0, "small"), (1e-7, "small"), (1e4, "large")])
+def test_a_flat_start_is_not_an_optimum(unit, size, solver, rng):
+    A, labels = rng.normal(size=(30, 3)), np.arange(30) % 2
+    reason = f"the objective is flat at the initial map, because distances are too {size}"
+    with pytest.warns(ConvergenceWarning, match=f"NCA did not converge: {reason}"):
+        facts = NCA(init=unit * np.eye(3), solver=solver, reg=1e-12).fit(A, labels).metadata()
+    assert (facts["n_iter"], facts["converged"]) == (0, False)
+    assert facts["reason"].startswith(reason)
+
+
+def test_a_start_at_an_optimum_converges_at_once():
+    nca = NCA(reg=0.5, max_iter=500, tol=1e-8, warm_start=True).fit(X, y).set_params(tol=1e-4)
+    facts = nca.fit(X, y).metadata()
+    assert (facts["n_iter"], facts["reason"]) == (0, "gradient below tol")
+    assert facts["converged"]
+    nca = NCA(reg=1e4, warm_start=True, max_iter=200).fit(X, y)
+    assert np.abs(nca.components_).max() < 1e-3  # because of the ridge, the best map is 0
+    assert nca.fit(X, y).metadata()["converged"]
 
 
 def test_ridge_and_its_gradient_follow_the_unit_of_the_samples():
@@ -180,7 +201,7 @@ def test_ridge_and_its_gradient_follow_the_unit_of_the_samples():
     nca = NCA(init=np.eye(4) / 64, reg=reg, tol=1e-9, max_iter=300).fit(A, y)
 
     def objective(flat):
-        return naive(flat.reshape(4, 4), A, y) - reg / 4 * (flat**2).sum()
+        return naive(flat.reshape(4, 4), A, y) - ridge_weight(A, reg) * (flat**2).sum()
 
     L = nca.components_.ravel()
     np.testing.assert_allclose(nca.metadata()["final_objective"], objective(L))
@@ -190,7 +211,7 @@ def test_ridge_and_its_gradient_follow_the_unit_of_the_samples():
 def test_initial_objective_includes_the_dropped_part_of_the_start(rng):
     A, labels = rng.normal(size=(12, 30)), np.arange(12) % 2
     facts = NCA(init=np.eye(30), reg=0.3).fit(A, labels).metadata()
-    expected = naive(np.eye(30), A, labels) - 0.3 / 30 * 30
+    expected = naive(np.eye(30), A, labels) - 30 * ridge_weight(A, 0.3)
     np.testing.assert_allclose(facts["initial_objective"], expected)
 
 
@@ -206,11 +227,14 @@ def test_infimum_accounts_for_classes_with_a_single_sample():
 @pytest.mark.parametrize("far", [1e6, 1e12])
 def test_an_outlier_does_not_reduce_the_accuracy(far):
     A, labels = np.vstack([X, np.full((1, 4), far)]), np.append(y, 0)
-    facts = NCA(init="identity").fit(A, labels).metadata()
     # The outlier adds a probability between 0 and 1 and does not affect the other samples.
     others = 150 / 151 * naive(np.eye(4), X, y)
+    facts = NCA(init=np.eye(4)).fit(A, labels).metadata()
     assert others - 1e-9 <= facts["initial_objective"] <= others + 1 / 151 + 1e-9
     assert facts["final_objective"] > 0.97
+    assert NCA().fit(A, labels).metadata()["final_objective"] > 0.97
+    A[:150], A[150] = X, [far, 5, 3, 1]  # an outlier in a single feature
+    assert NCA().fit(A, labels).metadata()["final_objective"] > 0.97
 
 
 def test_sign_of_zero_does_not_matter():

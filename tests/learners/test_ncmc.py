@@ -47,7 +47,7 @@ def test_centroids_are_sorted_by_class():
 
 def test_centroids_are_those_of_k_means():
     """Each centroid is the mean of the samples of its class that are closest to it."""
-    ncmc = NCMC(random_state=0).fit(X, y)
+    ncmc = NCMC(random_state=0, max_iter=100).fit(X, y)
     for c in range(3):
         A, C = X[y == c], ncmc.centroids_[ncmc.centroid_classes_ == c]
         nearest = cdist(A, C).argmin(axis=1)

@@ -4,6 +4,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from oracles import ridge_weight
 from scipy.special import log_softmax
 from sklearn.datasets import load_breast_cancer, load_iris, make_blobs
 from sklearn.linear_model import LogisticRegression
@@ -46,7 +47,7 @@ def optimum(X, y, reg):
     for x, label in zip(X, y, strict=True):
         d2 = cp.hstack([(x - mean) @ M @ (x - mean) for mean in means])
         terms.append(-d2[label] / 2 - cp.log_sum_exp(-d2 / 2))
-    problem = cp.Problem(cp.Maximize(sum(terms) / n - reg / d * cp.trace(M)))
+    problem = cp.Problem(cp.Maximize(sum(terms) / n - ridge_weight(X, reg) * cp.trace(M)))
     return problem.solve(cp.CLARABEL)
 
 
@@ -76,7 +77,7 @@ def test_gap_bounds_the_distance_to_the_optimum(n_components, reg, overlapping):
     for max_iter in (1, 2, 4, 8, 16):
         for unit in (1.0, 64.0):
             L0 = np.eye(n_components, 3) / unit
-            ncmml = NCMML(init=L0, max_iter=max_iter, reg=reg * unit**-2).fit(A * unit, labels)
+            ncmml = NCMML(init=L0, max_iter=max_iter, reg=reg).fit(A * unit, labels)
             facts = ncmml.metadata()
             assert facts["gap"] >= best - facts["final_objective"] - 1e-7
             assert facts["gap_radius"] >= np.trace(ncmml.metric()) * (1 - 1e-9)
@@ -90,7 +91,7 @@ def test_a_map_of_too_few_rows_has_no_gap():
 def test_ridge_is_part_of_the_objective():
     ncmml = NCMML(reg=0.5).fit(X, y)
     L = ncmml.components_
-    expected = likelihood(L, X, y) - 0.5 / 4 * (L**2).sum()
+    expected = likelihood(L, X, y) - ridge_weight(X, 0.5) * (L**2).sum()
     assert_allclose(ncmml.metadata()["final_objective"], expected)
 
 

@@ -62,7 +62,9 @@ def test_bounds_are_below_the_objective(name, ridge, rng):
 def test_certified_gap_bounds_the_true_gap(name, ridge, rng):
     X, codes, targets = PROBLEMS[name]
     d = X.shape[1]
-    M, best = oracles.lmnn_optimum(X, codes, as_pairs(targets), reg=ridge * d)
+    M, best = oracles.lmnn_optimum(
+        X, codes, as_pairs(targets), reg=ridge / oracles.ridge_weight(X, 1.0)
+    )
     objective = MarginObjective(X, codes, targets, mu=0.5)
     f = on_maps(objective, ridge=ridge)
     values, V = np.linalg.eigh(M)

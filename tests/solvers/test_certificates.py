@@ -12,6 +12,7 @@ from oracles import (
     mcml_optimum,
     mcml_value,
     nearest_targets,
+    ridge_weight,
     squared_distances,
 )
 from scipy.linalg import expm
@@ -191,7 +192,7 @@ def mcml_gradient(X, y, M, reg):
     same = (y[:, None] == y[None, :]) & ~np.eye(len(y), dtype=bool)
     D = squared_distances(X, M) + np.diag(np.full(len(X), np.inf))
     W = same / same.sum(axis=1, keepdims=True) - softmax(-D, axis=1)
-    return scatter(X, W) / len(X) + reg * np.eye(len(M)) / len(M)
+    return scatter(X, W) / len(X) + ridge_weight(X, reg) * np.eye(len(M))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -204,7 +205,7 @@ def test_certificate_of_mcml_with_a_ridge(seed):
     metrics = [0 * best, np.eye(d), *(random_psd(rng, d) for _ in range(5)), 0.9 * best, best]
     for M in metrics:
         value = mcml_value(X, y, M, reg=reg)
-        radius = radius_from_ridge(value, reg / d, floor=0.0)
+        radius = radius_from_ridge(value, ridge_weight(X, reg), floor=0.0)
         assert radius >= np.trace(best) - 1e-6
         assert certify(mcml_gradient(X, y, M, reg), M, radius=radius).gap >= value - lowest - 1e-6
     result = projected_gradient(
@@ -219,7 +220,7 @@ def test_certificate_of_mcml_with_a_ridge(seed):
     )
     assert result.value == pytest.approx(lowest, abs=1e-6)
     M = result.x.reshape(d, d)
-    radius = radius_from_ridge(result.value, reg / d, floor=0.0)
+    radius = radius_from_ridge(result.value, ridge_weight(X, reg), floor=0.0)
     assert certify(mcml_gradient(X, y, M, reg), M, radius=radius).gap < 1e-4
 
 
@@ -288,13 +289,13 @@ def test_certificate_of_lmnn(seed):
 def test_certificate_of_ldml_at_its_optimum():
     """At the optimal threshold, the gradient in M gives a certificate."""
     X, y = labelled(0)
-    reg, d = 0.05, 3
+    reg = 0.05
     best, b, lowest = ldml_optimum(X, y, reg=reg)
     i, j = np.triu_indices(len(X), 1)
     sign = np.where(y[i] == y[j], 1.0, -1.0)
     W = np.zeros((len(X), len(X)))
     W[i, j] = sign / (1 + np.exp(sign * (b - squared_distances(X, best)[i, j]))) / len(i)
-    G = scatter(X, W) + reg * np.eye(d) / d
-    radius = radius_from_ridge(lowest, reg / d, floor=0.0)
+    G = scatter(X, W) + ridge_weight(X, reg) * np.eye(3)
+    radius = radius_from_ridge(lowest, ridge_weight(X, reg), floor=0.0)
     assert abs(W.sum()) < 1e-6
     assert 0 <= certify(G, best, radius=radius).gap < 1e-3

@@ -27,19 +27,19 @@ TARGETS = nearest_targets(X, y, 2)
 
 
 def test_values_match_values_by_hand():
-    """Three points on a line have squared distances 1, 9 and 4 under M = 1."""
-    M = np.array([[2.0]])
+    """Three points on a line have squared distances 1, 9 and 4 under M = 1, and variance 14/9."""
+    reg, M = 3.0 * 9 / 14, np.array([[2.0]])
     D = {(0, 1): 2.0, (0, 2): 18.0, (1, 2): 8.0}
     first = D[0, 1] + np.log(np.exp(-D[0, 1]) + np.exp(-D[0, 2]))
     second = D[0, 1] + np.log(np.exp(-D[0, 1]) + np.exp(-D[1, 2]))
-    assert mcml_value(X2, y2, M, reg=3.0) == pytest.approx((first + second) / 2 + 6.0)
+    assert mcml_value(X2, y2, M, reg=reg) == pytest.approx((first + second) / 2 + 6.0)
     pairs = np.log1p(np.exp(D[0, 1] - 5)) + np.log1p(np.exp(5 - D[0, 2]))
     pairs += np.log1p(np.exp(5 - D[1, 2]))
-    assert ldml_value(X2, y2, M, 5.0, reg=3.0) == pytest.approx(pairs / 3 + 6.0)
+    assert ldml_value(X2, y2, M, 5.0, reg=reg) == pytest.approx(pairs / 3 + 6.0)
     targets = nearest_targets(X2, y2, 1)
     assert targets.tolist() == [[0, 1], [1, 0]]
     small = np.array([[0.25]])  # the hinges are at 1 + 0.25 - 2.25 < 0 and 1 + 0.25 - 1
-    value = lmnn_value(X2, y2, small, targets, mu=0.2, reg=3.0)
+    value = lmnn_value(X2, y2, small, targets, mu=0.2, reg=reg)
     assert value == pytest.approx((0.8 * 0.5 + 0.2 * 0.25) / 3 + 0.75)
 
 

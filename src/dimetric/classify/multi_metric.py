@@ -23,11 +23,12 @@ class MultiMetricKNNClassifier(KNNClassifier):
 
     .. math:: \min_{L_1, \dots, L_C} \frac{1}{n} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij}
               + \mu \sum_{j \to i} \sum_{l:\, y_l \ne y_i} [1 + d^2_{ij} - d^2_{il}]_+ \Bigr]
-              + \frac{reg}{C d} \sum_c |L_c|_F^2, \qquad d_{ij} = |L_{y_j} (x_i - x_j)|
+              + reg\, \frac{v}{C d} \sum_c |L_c|_F^2, \qquad d_{ij} = |L_{y_j} (x_i - x_j)|
 
     The distance to a training sample is measured in the metric of its class, because classes may
     differ in shape. All maps :math:`L_c` are learned jointly with the objective of LMNN. The margin
-    is the same for all classes, which makes distances in different metrics comparable [1]_.
+    is the same for all classes, which makes distances in different metrics comparable [1]_. v is
+    the mean variance of the features, so the effect of `reg` does not depend on their unit.
 
     Parameters
     ----------
@@ -138,7 +139,8 @@ class MultiMetricKNNClassifier(KNNClassifier):
         spread = float(xp.sum(xp.mean(xp.astype(Z, xp.float64) ** 2, axis=0))) ** 0.5
         factor = 1 / spread if spread > 0 else 1.0
         objective = MultiMetricMargins(Z * factor, self._codes[order], self.n_neighbors, self.mu)
-        maps, result = self._solve(objective, self.reg * factor**2)
+        mean_variance = (spread * factor) ** 2 / Z.shape[1] or 1.0
+        maps, result = self._solve(objective, self.reg * mean_variance)
         result.warn_unless_converged(
             type(self).__name__, "Increase max_iter or tol, or scale the features."
         )

@@ -39,7 +39,8 @@ class KLMNN(KernelizedMetric):
     tol : float, default=1e-6
         Tolerance. See :class:`~dimetric.LMNN`.
     reg : float, default=0.0
-        Weight of the ridge penalty on the map in feature space.
+        Weight of the ridge penalty on the map in feature space. As for :class:`~dimetric.LMNN`, it
+        multiplies the mean variance of the coordinates of the feature space.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None

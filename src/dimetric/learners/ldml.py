@@ -21,7 +21,7 @@ from dimetric.solvers import LBFGS, Result, Solver
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
-THRESHOLD_TOL = 1e-8  # tolerance of the best threshold; it is tight, because the gap depends on it
+THRESHOLD_TOL = 1e-9  # tolerance of the best threshold; it is tight, because the gap depends on it
 
 
 class LDMLRule(Rule):
@@ -87,7 +87,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
     r"""Logistic discriminant metric learning (LDML).
 
     .. math:: \max_{L, b} \frac{1}{|P|} \Big[\sum_{S} \log \sigma(b - d^2_{ij})
-              + \sum_{D} \log \sigma(d^2_{ij} - b)\Big] - \frac{reg}{d} |L|_F^2, \qquad
+              + \sum_{D} \log \sigma(d^2_{ij} - b)\Big] - reg\, \frac{v}{d} |L|_F^2, \qquad
               d^2_{ij} = |L x_i - L x_j|^2
 
     With labels, the similar pairs S are the pairs of the same class, and the dissimilar pairs D are
@@ -120,7 +120,8 @@ class LDML(ConvexMetric[SimilarityObjective]):
     tol : float, default=1e-5
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge penalty.
+        Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
+        does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     unlabelled : float, str or None, default=None

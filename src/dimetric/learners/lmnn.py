@@ -49,8 +49,8 @@ class LMNN(MeanLossMetric[Smoothable]):
     r"""Large margin nearest neighbours (LMNN).
 
     .. math:: \min_L \frac{1}{N} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij} + \mu \sum_{j \to i}
-              \sum_{l:\, y_l \ne y_i} [1 + d^2_{ij} - d^2_{il}]_+ \Bigr] + \frac{reg}{d} |L|_F^2,
-              \qquad d_{ij} = |L x_i - L x_j|
+              \sum_{l:\, y_l \ne y_i} [1 + d^2_{ij} - d^2_{il}]_+ \Bigr]
+              + reg\, \frac{v}{d} |L|_F^2, \qquad d_{ij} = |L x_i - L x_j|
 
     The target neighbours :math:`j \to i` of a sample i are its nearest neighbours of the same class
     in the original space. The first term pulls targets closer. The second term pushes away
@@ -94,7 +94,8 @@ class LMNN(MeanLossMetric[Smoothable]):
     tol : float, default=1e-6
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge penalty.
+        Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
+        does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     unlabelled : float, str or None, default=None

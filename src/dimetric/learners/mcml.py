@@ -59,7 +59,7 @@ class MCML(ConvexMetric[PairwiseObjective]):
     r"""Maximally collapsing metric learning (MCML).
 
     .. math:: \min_L \frac{1}{n} \sum_i \Big[\sum_j p^0_{ij} d^2_{ij}
-              + \log \sum_{k \ne i} e^{-d^2_{ik}}\Big] + \frac{reg}{d} |L|_F^2, \qquad
+              + \log \sum_{k \ne i} e^{-d^2_{ik}}\Big] + reg\, \frac{v}{d} |L|_F^2, \qquad
               d^2_{ij} = |L x_i - L x_j|^2
 
     Each sample i picks a neighbour j at random, with a probability proportional to
@@ -90,7 +90,8 @@ class MCML(ConvexMetric[PairwiseObjective]):
     tol : float, default=1e-5
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge penalty.
+        Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
+        does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     verbose : int, default=0

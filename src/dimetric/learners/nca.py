@@ -43,7 +43,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     r"""Neighbourhood components analysis (NCA).
 
     .. math:: \max_L \frac{1}{n} \sum_i \sum_{j \ne i,\, y_j = y_i} p_{ij}
-              - \frac{reg}{d} |L|_F^2, \qquad
+              - reg\, \frac{v}{d} |L|_F^2, \qquad
               p_{ij} = \frac{e^{-|L x_i - L x_j|^2}}{\sum_{l \ne i} e^{-|L x_i - L x_l|^2}}
 
     Each sample i picks a neighbour j at random, with the probability :math:`p_{ij}`. The first term
@@ -67,7 +67,8 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     tol : float, default=1e-5
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge penalty.
+        Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
+        does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     verbose : int, default=0

@@ -17,7 +17,7 @@ from dimetric.supervision.labels import Labels
 class NCMC(CentroidMetric):
     r"""Metric learning for nearest class multiple centroids (NCMC).
 
-    .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - \frac{reg}{d} |L|_F^2, \qquad
+    .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - reg\, \frac{v}{d} |L|_F^2, \qquad
               p(c \mid x) = \frac{\sum_{m: y_m = c} e^{-|L (x - \mu_m)|^2 / 2}}
                                 {\sum_m e^{-|L (x - \mu_m)|^2 / 2}}
 
@@ -48,7 +48,8 @@ class NCMC(CentroidMetric):
     tol : float, default=1e-5
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge penalty.
+        Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
+        does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     verbose : int, default=0

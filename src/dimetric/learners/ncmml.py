@@ -8,7 +8,7 @@ from dimetric.objectives.centroids import CentroidObjective
 class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
     r"""Nearest class mean metric learning (NCMML).
 
-    .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - \frac{reg}{d} |L|_F^2, \qquad
+    .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - reg\, \frac{v}{d} |L|_F^2, \qquad
               p(c \mid x) = \frac{e^{-|L (x - \mu_c)|^2 / 2}}
                                 {\sum_{c'} e^{-|L (x - \mu_{c'})|^2 / 2}}
 
@@ -37,7 +37,8 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
     tol : float, default=1e-5
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge penalty.
+        Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
+        does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     verbose : int, default=0

@@ -110,7 +110,8 @@ def radius_from_ridge(value: float, ridge: float, *, floor: float) -> float:
     value : float
         Objective v at any metric. The value at an optimum is not larger.
     ridge : float
-        Weight :math:`\rho` of the trace. Learners use ``reg / d``. If it is 0, the bound is inf.
+        Weight :math:`\rho` of the trace. Learners use ``reg * v / d``, where v is the mean variance
+        of the features. If it is 0, the bound is inf.
     floor : float
         A lower bound :math:`h_0` on h.
 

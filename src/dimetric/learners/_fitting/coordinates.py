@@ -13,6 +13,9 @@ N_SAMPLES_FOR_SCALE = 1000  # about this many samples determine the centre and t
 # NCA overfits principal components of small variance. With 0, it stops at poor maps if the features
 # have different units.
 SCALING_EXPONENT = 0.75
+# Larger deviations of a feature are clipped to this multiple of their 90 % quantile, so that
+# outliers do not determine the scaling.
+MAX_DEVIATION_IN_QUANTILES = 5.0
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,9 @@ class Coordinates:
     basis of that span, so the map has r < n columns instead of d. The part of the start outside of
     the span is kept, unless a ridge would drive it to zero.
 
-    `deviations` holds the standard deviation of each feature of :math:`u (x - c)`, and `varies`
-    tells which features vary by more than rounding errors.
+    `mean_variance` is the mean variance of the features of :math:`u (x - c)`, or 1 if all features
+    are constant. `deviations` holds a robust standard deviation of each of these features, which is
+    0 if the feature is constant up to rounding.
     """
 
     samples: Array
@@ -38,8 +42,8 @@ class Coordinates:
     basis: np.ndarray | None  # Q, of shape (d, r); None for the identity
     start_outside: np.ndarray  # the part of the start outside of the span
     keeps_outside: bool
+    mean_variance: float
     deviations: np.ndarray
-    varies: np.ndarray
 
     @classmethod
     def of(cls, X: Array, L0: np.ndarray, *, keep_outside: bool, rotate: bool = True) -> Self:
@@ -50,43 +54,42 @@ class Coordinates:
         """
         subset = to_host(X[:: max(1, X.shape[0] // N_SAMPLES_FOR_SCALE), :])
         centre = np.median(subset, axis=0)
-        size = float(np.median(np.sqrt(np.mean((subset - centre) ** 2, axis=1, dtype=np.float64))))
+        sizes = np.mean((subset - centre) ** 2, axis=1, dtype=np.float64) ** 0.5
+        size = float(np.median(sizes)) or float(np.mean(sizes))
         sample_scale = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
         rounding = sample_scale * eps(X) * float(namespace(X).max(namespace(X).abs(X)))
-        noise = sample_scale * to_host(rounding_bounds(X))
+        deviations = sample_scale * _robust_deviations(subset - centre, to_host(rounding_bounds(X)))
         X, L0 = (X - asarray_like(centre, X)) * sample_scale, L0 / sample_scale
-        deviations = to_host(namespace(X).std(X, axis=0)).astype(np.float64)
-        varies = deviations > noise
+        variance = float(np.mean(to_host(namespace(X).var(X, axis=0)), dtype=np.float64)) or 1.0
+        spread = variance, deviations
         if X.shape[0] > X.shape[1] or not rotate:
-            return cls(X, L0, sample_scale, None, np.zeros(0), keep_outside, deviations, varies)
+            return cls(X, L0, sample_scale, None, np.zeros(0), keep_outside, *spread)
         Q = _span(X, rounding)
         basis = to_host(Q)
         A0 = L0 @ basis
         samples = namespace(X).astype(namespace(X).astype(X, Q.dtype) @ Q, X.dtype)
         outside = L0 - A0 @ basis.T
-        return cls(samples, A0, sample_scale, basis, outside, keep_outside, deviations, varies)
+        return cls(samples, A0, sample_scale, basis, outside, keep_outside, *spread)
 
     @property
     def dropped_squared_norm(self) -> float:
         """Squared norm of the part of the start that is dropped, or 0 if it is kept."""
         return 0.0 if self.keeps_outside else float(np.sum(self.start_outside**2))
 
-    @property
-    def mean_variance(self) -> float:
-        """Mean variance of the features of the samples, or 1 if all features are constant."""
-        return float(np.mean(self.deviations**2)) or 1.0
-
-    def feature_scaling(self) -> np.ndarray:
+    def feature_scaling(self, *, same_unit: bool) -> np.ndarray:
         r"""Return a preconditioner T, with :math:`L' = A T`, for features of different units.
 
         .. math:: T_{jj} = s_j^{-3/4}\, \bar{s}^{-1/4}
 
-        :math:`s_j` is the standard deviation of feature j, and :math:`\bar{s}^2` is the mean
-        variance. T is diagonal, and its diagonal is returned. If Q is not the identity, T is a
-        triangular matrix, which acts on the span as this diagonal matrix does.
+        :math:`s_j` is the deviation of feature j, and :math:`\bar{s}` is the root mean square of
+        all deviations. If all features have the `same_unit`, the exponents are 0 and -1. T is
+        diagonal, and its diagonal is returned. If Q is not the identity, T is a triangular matrix,
+        which acts on the span as this diagonal matrix does.
         """
-        mean = self.mean_variance**0.5
-        ratios = np.where(self.varies, self.deviations / mean, 1.0)
+        mean = float(np.mean(self.deviations**2)) ** 0.5 or 1.0
+        if same_unit:
+            return np.full(self.start.shape[1], 1 / mean)
+        ratios = np.where(self.deviations > 0, self.deviations / mean, 1.0)
         T = ratios**-SCALING_EXPONENT / mean
         if self.basis is None:
             return T
@@ -104,6 +107,18 @@ class Coordinates:
             if self.keeps_outside:
                 A = A + self.start_outside
         return A * self.sample_scale
+
+
+def _robust_deviations(differences: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of each feature without outliers, or 0 if it is only noise.
+
+    `differences` are those between the samples and their centre.
+    """
+    sizes = np.abs(differences)
+    quantiles = np.quantile(sizes, 0.9, axis=0)
+    limits = np.where(quantiles > 0, MAX_DEVIATION_IN_QUANTILES * quantiles, np.inf)
+    deviations = np.mean(np.minimum(sizes, limits) ** 2, axis=0, dtype=np.float64) ** 0.5
+    return np.where(deviations > noise, deviations, 0.0)
 
 
 def _span(X: Array, rounding: float) -> Array:

@@ -3,22 +3,21 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Generic
 
 import array_api_compat as compat
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Interval, Progress, check_params
-from dimetric._warnings import warn
 from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem, Solution
 from dimetric.learners._fitting.verbose import report
 from dimetric.learners._linear import LinearMetric
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import DIVERGED, GRADIENT_BELOW_TOL, STALLED
+from dimetric.solvers.result import DIVERGED, FLAT_START, STALLED
 from dimetric.solvers.sgd import NO_BATCH
 from dimetric.supervision.labels import Supervision
 
@@ -58,6 +57,11 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
             problem = self._problem(X, supervision)
             solution = self._minimise(problem, solver, callback)
             extra = self._extra_metadata(problem, solution)
+            if not (extra.get("gap_proven", False) and extra["gap"] <= self.tol):
+                result = self._checked_for_plateau(problem, solution)
+                if result is not solution.result:
+                    solution = replace(solution, result=result)
+                    extra = self._extra_metadata(problem, solution)
         result = solution.result
         self._warn_if_not_converged(result, solver)
         fitted = problem.attributes(solution.map) | self._theta_attributes(solution.theta)
@@ -102,25 +106,20 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         check_params(solver)
         return solver
 
-    def _start_is_given(self) -> bool:
-        """Return whether the start must not be rescaled. True for learners without ``init``."""
-        return True
+    def _checked_for_plateau(self, problem: Problem[ObjectiveT], solution: Solution) -> Result:
+        """Return the result, changed to not converged if the start is on a plateau.
+
+        A small gradient does not show an optimum if all distances are much too large or too small.
+        """
+        return solution.result
 
     def _warn_if_not_converged(self, result: Result, solver: Solver) -> None:
-        """Warn if the solver did not converge, or made no progress."""
+        """Warn if the solver did not converge."""
         name, remedy = self._name, self._remedy
         if hasattr(solver, "eta0") and result.reason.startswith((DIVERGED, STALLED)):
             remedy = "Lower eta0 of the solver, or set its learning_rate to 'adaptive'."
         elif result.reason == NO_BATCH:
             remedy = "Increase batch_size of the solver, or pass samples of more than one class."
+        elif result.reason.startswith(FLAT_START):
+            remedy = "Choose another init, such as init='auto', and set warm_start=False."
         result.warn_unless_converged(name, remedy)
-        one_class = len(getattr(self, "classes_", ())) == 1
-        is_flat = result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL
-        if is_flat and not one_class and not self._start_is_given():
-            choice = "kernel" if hasattr(self, "_kernel_learner") else "init"
-            warn(
-                f"{name} made no progress, because the objective is flat at the initial map. The "
-                "initial distances may be too large, too small or all 0. Scale the features, or "
-                f"set another {choice}.",
-                ConvergenceWarning,
-            )

@@ -1,21 +1,24 @@
 """Base class of learners that minimise a mean loss over maps."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from numbers import Integral, Real
 from operator import neg
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from dimetric._arrays.namespaces import Array, asarray_like
+from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric._warnings import warn
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.coordinates import Coordinates
-from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
+from dimetric.learners._fitting.functions import NEAR_INFIMUM, LossOverMaps, scaled_up_if_separable
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
+from dimetric.learners._fitting.plateau import TOO_LARGE, plateau
 from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
 from dimetric.learners._fitting.start import (
     INIT_NAMES,
@@ -25,7 +28,8 @@ from dimetric.learners._fitting.start import (
     named_start,
 )
 from dimetric.objectives.objective import Objective
-from dimetric.solvers import LBFGS, SGD, GradientDescent, Solver
+from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
+from dimetric.solvers.result import FLAT_START, GRADIENT_BELOW_TOL
 from dimetric.supervision.labels import Labels, Supervision
 
 LossT = TypeVar("LossT", bound=Objective)
@@ -55,6 +59,8 @@ class MeanLossMetric(IterativeMetric[LossT]):
     _needs_class_neighbors: ClassVar[bool] = False
     # Whether the start is rescaled to minimise the objective. Otherwise, its scale is fixed.
     _searches_start_scale: ClassVar[bool] = True
+    # Whether all features have the same unit, as the coordinates of a kernel's feature space do.
+    _same_unit: bool = False
 
     def __init__(
         self,
@@ -90,6 +96,11 @@ class MeanLossMetric(IterativeMetric[LossT]):
     def _problem(self, X: Array, supervision: Supervision) -> Problem[LossT]:
         X, supervision, order = in_canonical_order(X, supervision)
         X, factor = rescale_for_squares(X)  # all parameters are scale-free
+        if not bool(namespace(X).any(X[:1, :] != X)):
+            warn(
+                f"{self._name} made no progress, because all samples are identical.",
+                ConvergenceWarning,
+            )
         # In directions without variance, keep the start's map, unless a ridge would drive it to
         # zero, or the solver works on metrics, whose maps have another number of rows.
         keep_outside = self.reg == 0 and self._solver().steps_over == "maps"
@@ -114,7 +125,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
             ridge_outside=ridge * coordinates.dropped_squared_norm,
             sample_scale=coordinates.sample_scale * factor,
             theta=theta,
-            preconditioner=coordinates.feature_scaling(),
+            preconditioner=coordinates.feature_scaling(same_unit=self._same_unit),
             reported_objective=neg if self._maximises else float,
         )
 
@@ -146,6 +157,25 @@ class MeanLossMetric(IterativeMetric[LossT]):
     def _start_is_given(self) -> bool:
         """Return whether the start is given (array or warm start) and must not be rescaled."""
         return not isinstance(self.init, str) or (self.warm_start and hasattr(self, "components_"))
+
+    def _checked_for_plateau(self, problem: Problem[LossT], solution: Solution) -> Result:
+        result, infimum = solution.result, problem.objective.infimum
+        one_class = len(getattr(self, "classes_", ())) == 1
+        if one_class or result.reason != GRADIENT_BELOW_TOL:
+            return result
+        if result.n_iter == 0:
+            why = plateau(problem, solution, self.tol)
+            reason = f"{FLAT_START}, because distances are {why}"
+            return replace(result, converged=False, reason=reason) if why else result
+        is_far = np.isfinite(infimum) and result.value > infimum + NEAR_INFIMUM
+        if is_far and plateau(problem, solution, self.tol) == TOO_LARGE:
+            warn(
+                f"{self._name} stopped at a map with so large distances that the "
+                "objective hardly depends on the map. A better map may exist. Choose another init, "
+                "or a larger reg.",
+                ConvergenceWarning,
+            )
+        return result
 
     def _minimise(self, problem: Problem[LossT], solver: Solver, callback: MapCallback) -> Solution:
         function = self._function(problem, solver)

@@ -1,0 +1,44 @@
+"""Detection of maps at which the objective is flat, but not optimal."""
+
+from typing import TypeVar
+
+import numpy as np
+
+from dimetric._arrays.namespaces import asarray_like, to_host
+from dimetric.learners._fitting.problem import Problem, Solution
+from dimetric.learners._fitting.start import representative_part, squared_size
+from dimetric.objectives.objective import Objective, metric_gradient
+
+TOO_LARGE = "too large"
+TOO_SMALL = "too small or all 0"
+LARGE_SQUARED_SIZE = 1.0  # losses are flat at squared distances much larger or smaller than this
+
+LossT = TypeVar("LossT", bound=Objective)
+
+
+def plateau(problem: Problem[LossT], solution: Solution, tol: float) -> str:
+    """Return whether the distances of a solution are too large or too small, or an empty string.
+
+    The gradient with respect to the map is a sum of contributions of the samples. It is small at an
+    optimum, where the contributions cancel, and also on a plateau, where each of them is small. If
+    the distances are small, the solution can still be optimal: then the objective increases in all
+    directions of the metric.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    solution : Solution
+        A solution at which the gradient is small.
+    tol : float
+        The tolerance of the gradient.
+    """
+    objective = representative_part(problem.objective)
+    Z = objective.points @ asarray_like(solution.map, objective.points).T
+    product = to_host(objective.evaluate(Z, Z, solution.theta)[1])
+    if np.sum(np.abs(product * to_host(Z)), dtype=np.float64) > tol * objective.n_terms:
+        return ""
+    if squared_size(to_host(Z).astype(np.float64)) > LARGE_SQUARED_SIZE:
+        return TOO_LARGE
+    _, G, _ = metric_gradient(objective, solution.map, solution.theta, ridge=problem.ridge)
+    return TOO_SMALL if np.linalg.eigvalsh(G)[0] < -tol else ""
