@@ -223,7 +223,7 @@ class Neighborhoods:
             for_tied, totals = (k - n_nearer) / n_tied, np.full(b, float(k))
         else:
             running = np.cumsum(np.insert(weights, 0, 0.0, axis=1), axis=1)
-            first, last = (np.minimum(ranks, k) for ranks in block.ranks())
+            first, last = (np.minimum(ranks, k) for ranks in block.ranks)
             each = running[owners, last] - running[owners, first]
             each = np.where(nearer, each / np.maximum(block.counts, 1), 0.0)
             totals = running[:, -1]
@@ -264,10 +264,13 @@ class Neighborhoods:
         blocks: list[NeighborBlock] = []
         while True:
             D, points = self._query.nearest(width, None if len(rows) == self._query.n else rows)
+            block = self._block(rows, D, points)
             if width == available:
-                return [*blocks, self._block(rows, D, points)], rows[:0]
-            kth = self._block(rows, D, points).kth(self.k)
+                return [*blocks, block], rows[:0]
+            kth = block.kth(self.k)
             complete = D[:, -1] > kth + self._query.tolerance(rows, kth)
+            if np.all(complete):
+                return [*blocks, block], rows[:0]
             if np.any(complete):
                 blocks.append(self._block(rows[complete], D[complete], points[complete]))
             rows = rows[~complete]
