@@ -133,9 +133,7 @@ class Neighborhoods:
     def sums(
         self, values: Any, k: int, weights: WeightFunction | None = None, *, mean: bool = False
     ) -> np.ndarray:
-        """Return the weighted sum of values over the k nearest points of each query.
-
-        Tied points share the remaining weight.
+        """Return the weighted sum of values over the k nearest points. Tied points share weight.
 
         Parameters
         ----------
@@ -265,17 +263,15 @@ class Neighborhoods:
         while True:
             D, points = self._query.nearest(width, None if len(rows) == self._query.n else rows)
             block = self._block(rows, D, points)
-            if width == available:
-                return [*blocks, block], rows[:0]
             kth = block.kth(self.k)
-            complete = D[:, -1] > kth + self._query.tolerance(rows, kth)
-            if np.all(complete):
+            complete = np.max(D, axis=1, initial=0) > kth + self._query.tolerance(rows, kth)
+            if width == available or np.all(complete):
                 return [*blocks, block], rows[:0]
             if np.any(complete):
                 blocks.append(self._block(rows[complete], D[complete], points[complete]))
             rows = rows[~complete]
             width = min(COLUMN_GROWTH * width, available)
-            if not len(rows) or width > MAX_COLUMNS:
+            if width > MAX_COLUMNS:
                 return blocks, rows
 
     def _blocks(self) -> Iterator[NeighborBlock]:
