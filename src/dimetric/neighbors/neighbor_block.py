@@ -1,6 +1,7 @@
 """Neighbours of some queries, as a ragged array."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,26 +19,27 @@ class NeighborBlock:
     distances: np.ndarray  # (e,)
     counts: np.ndarray  # (e,) numbers of equal points, without the query itself
 
-    @property
+    @cached_property
     def owners(self) -> np.ndarray:
         """For each entry, the position of its query in `queries`."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
 
+    @cached_property
     def ranks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first rank of each entry among those of its query, and the last plus 1."""
+        """The first rank of each entry among those of its query, and the last plus 1."""
         last = np.cumsum(self.counts)
         before = np.append(0, last)[self.starts[:-1]]
-        last = last - np.repeat(before, np.diff(self.starts))
+        last = last - before[self.owners]
         return last - self.counts, last
 
     def kth(self, k: int) -> np.ndarray:
         """Return the k-th distance of each query."""
-        first, last = self.ranks()
+        first, last = self.ranks
         return self.distances[(first < k) & (last >= k)]
 
     def ranked(self, k: int) -> np.ndarray:
         """Return the k smallest distances of each query, of shape (b, k)."""
-        first, last = self.ranks()
+        first, last = self.ranks
         repeats = np.clip(np.minimum(last, k) - first, 0, None)
         return np.repeat(self.distances, repeats).reshape(-1, k)
 
@@ -46,9 +48,8 @@ class NeighborBlock:
 
         Both distances are given for each query.
         """
-        owners = self.owners
-        nearer = self.distances < low[owners]
-        return nearer, ~nearer & (self.distances <= high[owners])
+        nearer = self.distances < low[self.owners]
+        return nearer, ~nearer & (self.distances <= high[self.owners])
 
     def n_points(self, chosen: np.ndarray) -> np.ndarray:
         """Return the number of points of each query in the chosen entries."""

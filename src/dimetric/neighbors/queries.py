@@ -15,6 +15,7 @@ from dimetric._arrays.namespaces import (
     take_rows,
     to_host,
 )
+from dimetric._arrays.squared_distances import squared_norms
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.metric_search import (
     TREE_FEATURES,
@@ -213,8 +214,11 @@ def norms_of(
         return norm(Z, ord=order, axis=1)
     xp = namespace(Z)
     varies = xp.max(points, axis=0) > xp.min(points, axis=0)
-    masked = xp.where(varies, xp.astype(Z, xp.float64), 0.0)
-    return to_host(xp.linalg.vector_norm(masked, axis=1, ord=order))
+    Z = xp.astype(Z, xp.float64, copy=False)
+    Z = Z if bool(xp.all(varies)) else xp.where(varies, Z, 0.0)
+    if order == 1:
+        return to_host(xp.sum(xp.abs(Z), axis=1))
+    return np.sqrt(to_host(squared_norms(Z)))
 
 
 def _use_matrix_product(Z: Array) -> bool:

@@ -133,9 +133,7 @@ class Neighborhoods:
     def sums(
         self, values: Any, k: int, weights: WeightFunction | None = None, *, mean: bool = False
     ) -> np.ndarray:
-        """Return the weighted sum of values over the k nearest points of each query.
-
-        Tied points share the remaining weight.
+        """Return the weighted sum of values over the k nearest points. Tied points share weight.
 
         Parameters
         ----------
@@ -223,7 +221,7 @@ class Neighborhoods:
             for_tied, totals = (k - n_nearer) / n_tied, np.full(b, float(k))
         else:
             running = np.cumsum(np.insert(weights, 0, 0.0, axis=1), axis=1)
-            first, last = (np.minimum(ranks, k) for ranks in block.ranks())
+            first, last = (np.minimum(ranks, k) for ranks in block.ranks)
             each = running[owners, last] - running[owners, first]
             each = np.where(nearer, each / np.maximum(block.counts, 1), 0.0)
             totals = running[:, -1]
@@ -264,15 +262,16 @@ class Neighborhoods:
         blocks: list[NeighborBlock] = []
         while True:
             D, points = self._query.nearest(width, None if len(rows) == self._query.n else rows)
-            if width == available:
-                return [*blocks, self._block(rows, D, points)], rows[:0]
-            kth = self._block(rows, D, points).kth(self.k)
-            complete = D[:, -1] > kth + self._query.tolerance(rows, kth)
+            block = self._block(rows, D, points)
+            kth = block.kth(self.k)
+            complete = np.max(D, axis=1, initial=0) > kth + self._query.tolerance(rows, kth)
+            if width == available or np.all(complete):
+                return [*blocks, block], rows[:0]
             if np.any(complete):
                 blocks.append(self._block(rows[complete], D[complete], points[complete]))
             rows = rows[~complete]
             width = min(COLUMN_GROWTH * width, available)
-            if not len(rows) or width > MAX_COLUMNS:
+            if width > MAX_COLUMNS:
                 return blocks, rows
 
     def _blocks(self) -> Iterator[NeighborBlock]:
