@@ -201,3 +201,13 @@ def test_flows_match_the_code(title, tmp_path):
     assert places == sorted(places)
     for number, caller in callers.items():
         assert functions[caller - 1] in called[functions[number - 1]], functions[number - 1]
+
+
+def test_only_one_module_uses_scikit_learns_random_state():
+    package = Path(dimetric.__file__).parent
+    users = [
+        path.relative_to(package).as_posix()
+        for path in sorted(package.rglob("*.py"))
+        if "check_random_state" in path.read_text(encoding="utf-8")
+    ]
+    assert users == ["_arrays/random_state.py"]

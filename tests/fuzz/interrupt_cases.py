@@ -5,9 +5,11 @@ input it then runs the call and prints one line of JSON: when the call ended and
 interrupt left behind.
 """
 
+import faulthandler
 import json
 import os
 import pickle
+import signal
 import sys
 import threading
 import traceback
@@ -193,6 +195,7 @@ def attempt(call):
 
 
 def main():
+    faulthandler.register(signal.SIGUSR1)  # shows where a call hangs
     call = CASES[sys.argv[1]]()
     before = state()
     print("ready", flush=True)

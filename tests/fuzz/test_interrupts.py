@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,10 @@ class Victim:
         return self.process.stdout.readline() if ready else None
 
     def errors(self):
+        """Kill the process, and return what it printed to standard error."""
+        with suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGUSR1)  # shows where the call hangs
+            time.sleep(1)
         self.process.kill()
         return f"exit status {self.process.wait()}: {self.process.stderr.read().decode()}"
 
