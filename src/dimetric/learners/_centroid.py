@@ -44,7 +44,7 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
         problem = super()._problem(X, by_cluster)
         return replace(problem, strata=np.sort(clusters))
 
-    def _start(self, X: Array, supervision: Supervision, factor: float) -> np.ndarray:
+    def _start(self, X: Array, supervision: Supervision, factor: float) -> tuple[np.ndarray, bool]:
         clusters = checked_labels(supervision)
         labels = Labels(clusters.classes[clusters.codes], self.classes_)
         return super()._start(X, labels, factor)

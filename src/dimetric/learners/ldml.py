@@ -110,6 +110,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
         than ``min(n_samples, n_features)``, otherwise "identity".
+        A named map is rescaled to maximise the objective, and an array is used as it is.
     solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
         Solver: :class:`~dimetric.solvers.LBFGS`, :class:`~dimetric.solvers.GradientDescent`,
         :class:`~dimetric.solvers.SGD` for data too large to evaluate all pairs of samples, or
@@ -150,8 +151,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
 
     Notes
     -----
-    If `init` is a name, the initial map is rescaled to maximise the objective. An array is used as
-    it is. In both cases, b starts at its best value for the initial map.
+    A learned b starts at its best value for the initial map.
 
     References
     ----------

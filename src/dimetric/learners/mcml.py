@@ -80,6 +80,7 @@ class MCML(ConvexMetric[PairwiseObjective]):
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
         than ``min(n_samples, n_features)``, otherwise "identity".
+        A named map is rescaled to minimise the objective, and an array is used as it is.
     solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
         Solver: :class:`~dimetric.solvers.LBFGS`, :class:`~dimetric.solvers.GradientDescent`,
         :class:`~dimetric.solvers.SGD` for data too large to evaluate all pairs of samples, or
@@ -117,8 +118,7 @@ class MCML(ConvexMetric[PairwiseObjective]):
     Notes
     -----
     A sample that is alone in its class is left out of the sum and of n, but can be picked as a
-    neighbour. If `init` is a name, the initial map is rescaled to minimise the objective. An array
-    is used as it is.
+    neighbour.
 
     References
     ----------

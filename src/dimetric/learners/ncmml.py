@@ -27,6 +27,7 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
         than ``min(n_samples, n_features)``, otherwise "identity".
+        A named map is rescaled to maximise the objective, and an array is used as it is.
     solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
         Solver: :class:`~dimetric.solvers.LBFGS`, :class:`~dimetric.solvers.GradientDescent`,
         :class:`~dimetric.solvers.SGD`, or :class:`~dimetric.solvers.ProjectedGradient` ("sdp"),

@@ -22,6 +22,7 @@ from dimetric.learners._fitting.plateau import TOO_LARGE, plateau
 from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
 from dimetric.learners._fitting.start import (
     INIT_NAMES,
+    automatic_start,
     checked_start,
     fitted_scale,
     fitted_theta,
@@ -57,7 +58,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
     }
     # Whether a sample that is alone in its class has nothing to learn from.
     _needs_class_neighbors: ClassVar[bool] = False
-    # Whether the start is rescaled to minimise the objective. Otherwise, its scale is fixed.
+    # Whether a named start is rescaled to minimise the objective. Otherwise, its scale is fixed.
     _searches_start_scale: ClassVar[bool] = True
     # Whether all features have the same unit, as the coordinates of a kernel's feature space do.
     _same_unit: bool = False
@@ -104,19 +105,17 @@ class MeanLossMetric(IterativeMetric[LossT]):
         # In directions without variance, keep the start's map, unless a ridge would drive it to
         # zero, or the solver works on metrics, whose maps have another number of rows.
         keep_outside = self.reg == 0 and self._solver().steps_over == "maps"
-        coordinates = Coordinates.of(
-            X, self._start(X, supervision, factor), keep_outside=keep_outside
-        )
+        start, is_rescaled = self._start(X, supervision, factor)
+        coordinates = Coordinates.of(X, start, keep_outside=keep_outside)
         ridge = self.reg * coordinates.mean_variance / X.shape[1]
         objective = self._objective(coordinates.samples, supervision, order)
-        theta = objective.theta
-        if self._start_is_given():
-            theta = fitted_theta(objective, coordinates.start)
-        elif len(getattr(self, "classes_", ())) != 1:  # one class does not determine a scale
+        if is_rescaled:
             scale, theta = fitted_scale(
                 objective, coordinates.start, ridge, search=self._searches_start_scale
             )
             coordinates = coordinates.with_start_times(scale)
+        else:
+            theta = fitted_theta(objective, coordinates.start)
         return Problem(
             objective=objective,
             start=coordinates.start,
@@ -129,8 +128,11 @@ class MeanLossMetric(IterativeMetric[LossT]):
             reported_objective=neg if self._maximises else float,
         )
 
-    def _start(self, X: Array, supervision: Supervision, factor: float) -> np.ndarray:
-        """Return the initial map for samples multiplied by `factor`, as a NumPy array."""
+    def _start(self, X: Array, supervision: Supervision, factor: float) -> tuple[np.ndarray, bool]:
+        """Return the initial map for samples multiplied by `factor`, and whether to rescale it.
+
+        A given start must not be rescaled, and a single class does not determine a scale.
+        """
         d, k = X.shape[1], self.n_components
         if k is not None and k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
@@ -146,17 +148,18 @@ class MeanLossMetric(IterativeMetric[LossT]):
                 )
             k = None  # the number of rows is the rank of the metric
         if self.warm_start and hasattr(self, "components_"):
-            return checked_start(self.components_, k, d, "the map of the previous fit") / factor
+            previous = checked_start(self.components_, k, d, "the map of the previous fit")
+            return previous / factor, False
         if not isinstance(self.init, str):
-            return checked_start(self.init, k, d, "init") / factor
+            return checked_start(self.init, k, d, "init") / factor, False
         codes = np.zeros(X.shape[0], dtype=np.int64)
         if isinstance(supervision, Labels):
             codes = supervision.codes
-        return named_start(self.init, X, codes, k or d, random_state=self.random_state)
-
-    def _start_is_given(self) -> bool:
-        """Return whether the start is given (array or warm start) and must not be rescaled."""
-        return not isinstance(self.init, str) or (self.warm_start and hasattr(self, "components_"))
+        name = automatic_start(X, codes, k or d) if self.init == "auto" else self.init
+        start = named_start(name, X, codes, k or d, random_state=self.random_state)
+        # A map by LDA has a scale of its own: the variance within classes is 1.
+        is_rescaled = self._searches_start_scale or name != "lda"
+        return start, is_rescaled and len(getattr(self, "classes_", ())) != 1
 
     def _checked_for_plateau(self, problem: Problem[LossT], solution: Solution) -> Result:
         result, infimum = solution.result, problem.objective.infimum

@@ -28,6 +28,18 @@ LDA_RIDGE = 1e-3  # `reg` of LDA if the scatter within classes has too low a ran
 LossT = TypeVar("LossT", bound=Objective)
 
 
+def automatic_start(X: Array, codes: np.ndarray, k: int) -> str:
+    """Return the name of the start that ``init="auto"`` stands for.
+
+    It is "lda" if that has enough rows, otherwise "pca" if the map has fewer rows than
+    ``min(n, d)``, otherwise "identity". The parameters are those of :func:`named_start`.
+    """
+    n, d = X.shape
+    if k <= min(d, int(codes[-1])) and _vary_within_classes(X, codes):
+        return "lda"
+    return "pca" if k < min(n, d) else "identity"
+
+
 def named_start(
     name: str, X: Array, codes: np.ndarray, k: int, *, random_state: Any = None
 ) -> np.ndarray:
@@ -35,9 +47,8 @@ def named_start(
 
     Parameters
     ----------
-    name : {"auto", "identity", "pca", "lda", "random"}
-        "auto" chooses "lda" if that has enough rows, otherwise "pca" if the map has fewer rows
-        than ``min(n, d)``, otherwise "identity".
+    name : {"identity", "pca", "lda", "random"}
+        Name of the map.
     X : array of shape (n, d)
         Samples.
     codes : ndarray of shape (n,)
@@ -48,10 +59,6 @@ def named_start(
         Seed of "random" and of randomised PCA.
     """
     n, d = X.shape
-    if name == "auto":
-        name = "pca" if k < min(n, d) else "identity"
-        if k <= min(d, int(codes[-1])) and _vary_within_classes(X, codes):
-            name = "lda"
     if name == "identity":
         return np.eye(k, d)
     if name == "lda" and k > min(d, int(codes[-1])):
