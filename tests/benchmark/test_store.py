@@ -157,14 +157,14 @@ def test_files_that_are_not_stores(tmp_path):
     ("owner", "until"),
     [
         ("somewhere", 1e300),
-        (f"{store.socket.gethostname()}:{10**30}:x", None),
-        (f"{store.socket.gethostname()}:{2**62}:x", None),
-        (f"{store.socket.gethostname()}:-1:x", None),
-        (f"{store.socket.gethostname()}:0:x", None),
-        (f"{store.socket.gethostname()}:one:x", None),
-        (f"{store.socket.gethostname()}:{os.getpid()}:x", "later"),
-        (f"{store.socket.gethostname()}:{os.getpid()}:x", math.inf),
-        (f"{store.socket.gethostname()}:{os.getpid()}:x", b"\xff"),
+        (f"{{host}}:{10**30}:x", None),
+        (f"{{host}}:{2**62}:x", None),
+        ("{host}:-1:x", None),
+        ("{host}:0:x", None),
+        ("{host}:one:x", None),
+        ("{host}:{process}:x", "later"),
+        ("{host}:{process}:x", math.inf),
+        ("{host}:{process}:x", b"\xff"),
         (b"\xff\xfe", None),
         (7, None),
         ("::", None),
@@ -172,6 +172,8 @@ def test_files_that_are_not_stores(tmp_path):
 )
 def test_damaged_claims_are_not_valid(tmp_path, owner, until):
     cells = Store(tmp_path / "cells")
+    if isinstance(owner, str):
+        owner = owner.format(host=store.socket.gethostname(), process=os.getpid())
     claim_as(tmp_path / "cells", owner, time.time() + 30 if until is None else until)
     assert cells.claim("fit", ["a"])
 
@@ -182,7 +184,7 @@ def test_damaged_claims_are_not_valid(tmp_path, owner, until):
         "metadata = '{'",
         "metadata = NULL",
         "metadata = '[]'",
-        f"metadata = '{'[' * 100_000}'",
+        pytest.param(f"metadata = '{'[' * 100_000}'", id="deep metadata"),
         "train = 'much'",
         "fold = 'first'",
         "learner = NULL",
