@@ -37,26 +37,23 @@ def ending_on_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        _ignore_signals()
-        if _received:
+        if not _received:  # the command has ended, and the end of Python can take a second
+            for number in LINES:
+                signal.signal(number, signal.SIG_IGN)
+        else:
             # The interrupt may have arrived as another exception, such as SystemExit from Typer or
             # ImportError from a package that it interrupted.
             if not _printed:
                 interrupt_exit()
             with suppress(OSError):
                 sys.stdout.flush()
-            os._exit(128 + _received[0])  # at once, because the end of Python can take a second
-
-
-def _ignore_signals() -> None:
-    for number in LINES:
-        signal.signal(number, signal.SIG_IGN)
+            os._exit(128 + _received[0])
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    _ignore_signals()
     _received.append(number)
-    raise KeyboardInterrupt
+    if len(_received) == 1:
+        raise KeyboardInterrupt
 
 
 def _end_in_time(wake: int) -> None:

@@ -40,6 +40,8 @@ def main() -> None:
             app()
     except (ValueError, OSError, ImportError) as error:
         sys.exit(f"dimetric: {one_line(error)}")
+    except KeyboardInterrupt:  # just before or after the signals were handled
+        raise interrupt_exit() from None
 
 
 def _ending_with_a_line(verb: Callable[..., None]) -> Callable[..., None]:
