@@ -196,7 +196,9 @@ def test_damaged_cells_raise(tmp_path, change):
     with db:
         db.execute(f"UPDATE cells SET {change}")
     db.close()
-    with pytest.raises(ValueError, match=r"The store .*cells is damaged: the cell 'a' is not valid"):
+    with pytest.raises(
+        ValueError, match=r"The store .*cells is damaged: the cell 'a' is not valid"
+    ):
         cells.get(["a"])
 
 
