@@ -5,11 +5,14 @@ import struct
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from estimators import samples
 from model_files import header_and_tensors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from dimetric import LDA, KNNClassifier, load, save
+from dimetric import LDA, PCA, KNNClassifier, load, save
 from dimetric.export._container import METADATA_KEY
 
 N = 40_000  # bytes of a value that is added to a model file, approximately
@@ -103,3 +106,20 @@ def test_a_very_long_class_name_is_not_saved(tmp_path):
     y = np.array([f"class {i}" for i in range(59)] + ["a" * 90_000])[np.arange(120) % 60]
     with pytest.raises(ValueError, match="one string is much longer than the others"):
         save(KNNClassifier().fit(X, y), path)
+
+
+def test_punctuation_in_names_is_not_counted(tmp_path):
+    """Commas, colons and brackets in names are not values of the header."""
+    names = [f'a[{i}],b:{{{i}}}\\"[[' for i in range(8000)]
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(5, 8000)), columns=names)
+    save(make_pipeline(StandardScaler(), PCA(1)).fit(frame), tmp_path / "wide.dimetric")
+    assert list(load(tmp_path / "wide.dimetric").feature_names_in_) == names
+
+
+def test_models_with_too_many_values_are_not_saved(tmp_path):
+    model = PCA(1).fit(samples(30)[0])
+    with pytest.raises(ValueError, match=r"about must be valid JSON: its header .*too many values"):
+        save(model, tmp_path / "a", about=[[]] * 100_000)
+    model._metadata["list"] = [[]] * 100_000
+    with pytest.raises(ValueError, match=r"The model cannot be saved: .* too many values\."):
+        save(model, tmp_path / "a")

@@ -79,9 +79,9 @@ class Cell(NamedTuple):
 
 
 COLUMNS = {"cells": ("key", *Cell._fields), "claims": ("fit", "owner", "until")}
-FIELD_TYPES: dict[str, Any] = dict.fromkeys(("data", "learner", "status", "message"), str) | {
-    "n_neighbors": (int, NoneType),
-    **dict.fromkeys(("repeat", "fold"), int),
+FIELD_TYPES: dict[str, Any] = {
+    **dict.fromkeys(("data", "learner", "status", "message"), str),
+    **{"n_neighbors": (int, NoneType), "repeat": int, "fold": int},
     **dict.fromkeys(("train", "test", "time", "memory"), (float, int)),
     "metadata": dict,
 }
@@ -303,9 +303,7 @@ def _any_not_ok(cells: Iterable[Cell]) -> bool:
 
 def _is_valid_claim(owner: Any, until: Any) -> bool:
     """Return whether a claim is well-formed, has not expired, and its process is alive."""
-    now = time.time()
-    # A claim that expires later than a new one comes from a damaged file or a wrong clock.
-    if not isinstance(until, float) or not now <= until <= now + MAX_LEASE_SECONDS:
+    if not isinstance(until, float) or not 0 <= until - time.time() <= MAX_LEASE_SECONDS:
         return False
     host, _, process_id = str(owner).rpartition(":")[0].rpartition(":")
     if not PROCESS_ID.fullmatch(process_id):
@@ -314,8 +312,8 @@ def _is_valid_claim(owner: Any, until: Any) -> bool:
         return True
     try:
         os.kill(int(process_id), 0)
-    except (ProcessLookupError, OverflowError):
-        return False
+        return True
     except PermissionError:  # the process is alive and belongs to another user
         return True
-    return True
+    except (ProcessLookupError, OverflowError):
+        return False

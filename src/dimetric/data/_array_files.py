@@ -110,11 +110,11 @@ def _read_array_header(file: IO[bytes], n_bytes: int) -> _ArrayHeader:
         raise ValueError("the shape of an array is damaged")
     dimensions = tuple(int(each.rstrip("L")) for each in sizes)
     header_bytes = len(start) + length_bytes + length
-    declared = prod(dimensions) * dtype.itemsize
-    if declared > n_bytes - header_bytes:
+    declared, present = prod(dimensions) * dtype.itemsize, max(0, n_bytes - header_bytes)
+    if declared > present:
         raise ValueError(
             f"an array of shape {dimensions} and dtype {dtype} takes {declared} bytes, but the "
-            f"file holds {n_bytes - header_bytes} bytes for it; the file may be truncated"
+            f"file holds {present} bytes for it; the file may be truncated"
         )
     return _ArrayHeader(dimensions, fortran_order[1] == "True", dtype, header_bytes)
 

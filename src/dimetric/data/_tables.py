@@ -47,7 +47,10 @@ def read_table(
         A data frame, or the path of a file: ``.csv``, ``.tsv`` or ``.txt`` (also with ``.gz``),
         ``.parquet``, or ``.npz`` with X and y. Text and Parquet files are read with pandas, or with
         polars if pandas is not installed. The separator (comma, semicolon, tab, bar or spaces),
-        decimal sign, encoding and header of a text file are detected from its first MiB.
+        decimal sign, encoding and header of a text file are detected from its first MiB, or more
+        if its lines are longer. Damaged files, and compressed files with suspiciously large
+        content, raise a ValueError. See the environment variable ``DIMETRIC_MAX_EXPANSION`` in
+        SECURITY.md.
     target : str or int, optional
         Name or number of the target column. Negative numbers count from the last column. By
         default, a column named "class", "target", "label" or "y", else the last column.

@@ -6,6 +6,8 @@ import struct
 from math import isfinite
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dimetric._errors import error_text
 
 FORMAT_VERSION = 2  # the version that is written
@@ -18,6 +20,7 @@ MAX_HEADER_BYTES = 100_000_000  # the limit of safetensors
 # list or an object takes several hundred bytes in memory, and may take two bytes in the file.
 MAX_CONTAINERS, BYTES_PER_CONTAINER = 30_000, 100
 MAX_VALUES, BYTES_PER_VALUE = 300_000, 8
+CHUNK_BYTES = 2**20
 MAX_DIGITS = 400  # of an integer
 DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64"}
 
@@ -126,15 +129,22 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
 
 def _check_number_of_values(text: str | bytes) -> None:
     """Raise if JSON text has too many lists, objects and values for its length."""
-
-    def occurrences(character: str) -> int:
-        return text.count(character) if isinstance(text, str) else text.count(character.encode())
-
-    containers = occurrences("[") + occurrences("{")
-    values = containers + occurrences(",") + occurrences(":")
+    content = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    # Without escaped quotes, the remaining quotes begin and end strings.
+    content = content.replace(rb"\\", b"").replace(rb"\"", b"")
+    containers = separators = 0
+    in_string = False
+    for start in range(0, len(content), CHUNK_BYTES):
+        codes = np.frombuffer(content[start : start + CHUNK_BYTES], dtype=np.uint8)
+        # The number of quotes so far is odd within a string. Overflow does not change this.
+        n_quotes = np.cumsum(codes == ord('"'), dtype=np.uint8) + np.uint8(in_string)
+        in_string = bool(n_quotes[-1] % 2)
+        counts = np.bincount(codes[n_quotes % 2 == 0], minlength=128)
+        containers += counts[ord("[")] + counts[ord("{")]
+        separators += counts[ord(",")] + counts[ord(":")]
     if (
         containers > MAX_CONTAINERS + len(text) // BYTES_PER_CONTAINER
-        or values > MAX_VALUES + len(text) // BYTES_PER_VALUE
+        or containers + separators > MAX_VALUES + len(text) // BYTES_PER_VALUE
     ):
         raise ValueError("its header is nested too deeply or has too many values")
 

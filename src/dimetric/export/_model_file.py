@@ -91,7 +91,10 @@ def save(model: Any, path: str | os.PathLike[str], *, about: Any = None) -> None
         text = json.dumps(header, allow_nan=False, separators=(",", ":"))
         parse_object(text)  # raises if it is nested too deeply or has too many values
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"about must be valid JSON: {error}.") from None
+        reason = error_text(error)
+        if about is None:
+            raise ValueError(f"The model cannot be saved: {reason}.") from None
+        raise ValueError(f"about must be valid JSON: {reason}.") from None
     if len(text) > MAX_HEADER_BYTES // 2:  # escaping its quotes makes it longer
         raise ValueError("The names and strings of the model are too long for the file header.")
     file_bytes = len(text) + sum(each.nbytes for each in encoder.tensors.values())
