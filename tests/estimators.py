@@ -73,7 +73,7 @@ VARIANTS = {
     DMLMJ: [{}, {"n_components": 2}, {"n_components": 2, "n_neighbors": 1, "alpha": 0.0}],
     NCA: [
         {},
-        {"n_components": 2},
+        {"n_components": 2, "reg": 0.01},
         {"reg": 0.1},
         {"init": "random", "random_state": 0, "reg": 0.1},
     ],

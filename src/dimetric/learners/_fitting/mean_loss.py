@@ -9,16 +9,16 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric._warnings import warn
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.coordinates import Coordinates
-from dimetric.learners._fitting.functions import NEAR_INFIMUM, LossOverMaps, scaled_up_if_separable
+from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
-from dimetric.learners._fitting.plateau import TOO_LARGE, plateau
+from dimetric.learners._fitting.plateau import plateau
 from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
 from dimetric.learners._fitting.start import (
     INIT_NAMES,
@@ -30,10 +30,25 @@ from dimetric.learners._fitting.start import (
 )
 from dimetric.objectives.objective import Objective
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
-from dimetric.solvers.result import FLAT_START, GRADIENT_BELOW_TOL
+from dimetric.solvers.result import (
+    FLAT_START,
+    GRADIENT_BELOW_TOL,
+    LINE_SEARCH_FAILED,
+    NO_DECREASE,
+)
 from dimetric.supervision.labels import Labels, Supervision
 
 LossT = TypeVar("LossT", bound=Objective)
+
+
+def converged_in_float32(result: Result, objective: Objective) -> Result:
+    """Return a result with a failed line search as converged if the samples are float32.
+
+    Rounding errors of float32 hide a further decrease.
+    """
+    if result.reason.startswith(LINE_SEARCH_FAILED) and eps(objective.points) > 1e-10:
+        return replace(result, converged=True, reason=NO_DECREASE)
+    return result
 
 
 class MeanLossMetric(IterativeMetric[LossT]):
@@ -162,27 +177,19 @@ class MeanLossMetric(IterativeMetric[LossT]):
         return start, is_rescaled and len(getattr(self, "classes_", ())) != 1
 
     def _checked_for_plateau(self, problem: Problem[LossT], solution: Solution) -> Result:
-        result, infimum = solution.result, problem.objective.infimum
+        result = solution.result
         one_class = len(getattr(self, "classes_", ())) == 1
-        if one_class or result.reason != GRADIENT_BELOW_TOL:
+        if one_class or result.n_iter > 0 or result.reason != GRADIENT_BELOW_TOL:
             return result
-        if result.n_iter == 0:
-            why = plateau(problem, solution, self.tol)
-            reason = f"{FLAT_START}, because distances are {why}"
-            return replace(result, converged=False, reason=reason) if why else result
-        is_far = np.isfinite(infimum) and result.value > infimum + NEAR_INFIMUM
-        if is_far and plateau(problem, solution, self.tol) == TOO_LARGE:
-            warn(
-                f"{self._name} stopped at a map with so large distances that the "
-                "objective hardly depends on the map. A better map may exist. Choose another init, "
-                "or a larger reg.",
-                ConvergenceWarning,
-            )
-        return result
+        why = plateau(problem, solution, self.tol)
+        reason = f"{FLAT_START}, because distances are {why}"
+        return replace(result, converged=False, reason=reason) if why else result
 
     def _minimise(self, problem: Problem[LossT], solver: Solver, callback: MapCallback) -> Solution:
         function = self._function(problem, solver)
         solution = solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
+        result = converged_in_float32(solution.result, problem.objective)
+        solution = replace(solution, result=result)
         if problem.ridge > 0 or solver.uses_batches:
             return solution
         return scaled_up_if_separable(problem.objective, solution, self.tol)
