@@ -96,13 +96,16 @@ def defaults_of(cls):
 
 
 @st.composite
-def estimators(draw, cls):
-    """Draw the parameters of an estimator, starting from one of its registered variants."""
+def estimators(draw, cls, wild):
+    """Draw the parameters of an estimator, starting from one of its registered variants.
+
+    If `wild` is true, one of them has a value of any type.
+    """
     variants = VARIANTS.get(cls) or [m.get_params(deep=False) for m in MODELS if type(m) is cls]
     params = dict(draw(st.sampled_from(variants)))
     defaults = defaults_of(cls)
     params |= {name: value for name, value in LIMITS.items() if name in defaults}
-    params |= draw(arguments(defaults, CHOICES))
+    params |= draw(arguments(defaults, CHOICES, wild))
     if defaults.keys() & {"verbose"}:
         params["verbose"] = 0
     return params
@@ -113,10 +116,11 @@ def estimators(draw, cls):
 @examples(12)
 def test_fit_and_all_methods(cls, data):
     """A fit gives finite results in all methods, or a clear error."""
-    params = data.draw(estimators(cls))
+    wild = data.draw(st.sampled_from([None] * 5 + ["params", "X", "y"]))
+    params = data.draw(estimators(cls, wild=wild == "params"))
     X = data.draw(matrices())
-    kind = data.draw(KINDS)
-    y = data.draw(labels(len(X)))
+    kind = data.draw(KINDS if wild == "X" else VALID_KINDS)
+    y = data.draw(labels(len(X), wild=wild == "y"))
     given_X = in_container(X, kind)
     try:
         estimator = obeying_rules(cls, **params)
@@ -126,21 +130,52 @@ def test_fit_and_all_methods(cls, data):
     for name in ("embedding_", "components_", "centroids_"):
         assert_finite(getattr(fitted, name, 0.0), name)
     new = in_container(data.draw(matrices()), data.draw(VALID_KINDS))
-    rows = np.random.default_rng(0).integers(0, len(X), (4, 2))
-    calls = {
-        "transform": [(given_X,), (new,)],
-        "inverse_transform": [(np.zeros((2, 1)),)],
-        "predict": [(given_X,), (new,)],
-        "predict_proba": [(given_X,)],
-        "score": [(given_X, y)],
-        "kneighbors": [(), (given_X, 1), (new, data.draw(ANYTHING))],
-        "pair_distance": [(X[rows],), (rows, given_X), (data.draw(ANYTHING),)],
-        "metric": [] if is_kernel(fitted) else [()],  # a kernel's distance has no matrix
-        "metadata": [()],
-    }
-    for name, argument_lists in calls.items():
-        for args in argument_lists if hasattr(fitted, name) else ():
+    for name, argument_lists in method_calls(data.draw, X, given_X, new, y).items():
+        if name == "metric" and is_kernel(fitted):
+            continue  # a kernel's distance has no matrix
+        for args in argument_lists if callable(getattr(fitted, name, None)) else ():
             _check_call(fitted, name, args)
+    for name in dir(type(fitted)):
+        if isinstance(getattr(type(fitted), name), property):
+            _check_call(fitted, "__getattribute__", (name,))
+
+
+def method_calls(draw, X, given_X, new, y):
+    """Return lists of arguments by the name of a method. The last methods change the estimator."""
+    first = np.random.default_rng(0).integers(0, len(X), 4)
+    rows = np.column_stack([first, (first + 1) % len(X)])
+    anything = draw(ANYTHING)
+    pairs = Pairs(rows[:1], [], n_samples=len(X))
+    if len(X) > 4:
+        pairs = Pairs([[0, 1], [2, 3]], [[0, 2], [1, 4]], n_samples=len(X))
+    pair_arguments = [(X[rows],), (rows, given_X), (pairs, X), (anything,), (rows, new)]
+    triplets = Triplets([0, 1], [1, 0], [2, 2], n_samples=len(X)) if len(X) > 2 else anything
+    return {
+        "transform": [(given_X,), (new,)],
+        "inverse_transform": [(np.zeros((2, 1)),), (np.zeros((1, 2)),), (anything,)],
+        "get_feature_names_out": [(), (anything,)],
+        "predict": [(given_X,), (new,), ()],
+        "predict_proba": [(given_X,), ()],
+        "energy": [(given_X,), (new,)],
+        "score": [(given_X, y), (given_X,), (), (given_X, y, anything)],
+        "score_samples": [(given_X,), (new,)],
+        "kneighbors": [(), (given_X, 1), (new, anything), (None, 1, anything)],
+        "pair_distance": pair_arguments,
+        "pair_score": pair_arguments,
+        "score_triplets": [(triplets, X), (triplets, given_X), (anything, X)],
+        "metric": [()],
+        "get_covariance": [()],
+        "get_precision": [()],
+        "residual_variance": [(), (1,), (anything,)],
+        "reconstruction_error": [()],
+        "transformer": [()],
+        "metadata": [()],
+        "calibrate_threshold": [(pairs, X), (pairs, given_X)],
+        "predict_pairs": pair_arguments,
+        "score_pairs": [(pairs, X), (pairs, given_X), (anything,)],
+        "partial_fit": [(new,), (given_X, y), (anything,)],
+        "fit_transform": [(new,) if y is None else (given_X, y)],
+    }
 
 
 def _check_call(fitted, name, args):
@@ -167,7 +202,7 @@ def test_fit_to_pairs_and_triplets(cls, data):
     count = data.draw(st.integers(0, 8))
     index = st.lists(st.integers(-1, len(X)), min_size=count, max_size=count)
     columns = [np.array(data.draw(index), dtype=int) for _ in range(4)]
-    params = data.draw(estimators(cls))
+    params = data.draw(estimators(cls, wild=False))
     try:
         if data.draw(st.booleans()):
             pairs = np.column_stack(columns[:2]), np.column_stack(columns[2:])

@@ -10,6 +10,7 @@ import pytest
 from estimators import LEARNERS, MODELS, samples
 from fuzzing import (
     KINDS,
+    VALID_KINDS,
     Refused,
     arguments,
     assert_finite,
@@ -116,6 +117,7 @@ REQUIRED = {
     "embeddings": [{"PCA": X[:, :2]}, {"a": X[:5]}, [X[:, :2]], {}],
     "metric": [np.eye(4), np.eye(3)[:2], -np.eye(2)],
     "result": [None],
+    "groups": [None, np.arange(24) // 4, np.array(["g", "h", "i"])[Y], [1, 2], np.arange(24.0)],
     "folder": [".", "absent"],
 }
 
@@ -186,12 +188,14 @@ def calls(draw, function):
         for name, default in named.items()
         if name in REQUIRED and (default is inspect.Parameter.empty or draw(st.booleans()))
     }
+    wild = draw(st.sampled_from([None] * 3 + ["arguments", "X", "y", "groups"]))
     if "X" in named and draw(st.booleans()):
         matrix = draw(matrices())
-        drawn["X"] = in_container(matrix, draw(KINDS))
-        if "y" in named:
-            drawn["y"] = draw(labels(len(matrix)))
-    drawn |= draw(arguments(named, CHOICES))
+        drawn["X"] = in_container(matrix, draw(KINDS if wild == "X" else VALID_KINDS))
+        for name in ("y", "groups"):
+            if name in named and (named[name] is inspect.Parameter.empty or draw(st.booleans())):
+                drawn[name] = draw(labels(len(matrix), wild=wild == name))
+    drawn |= draw(arguments(named, CHOICES, wild == "arguments"))
     limits = {"n_samples": 50, "budget": 0.5, "openml": False, "n_jobs": 1}
     return drawn | {name: value for name, value in limits.items() if name in named}
 

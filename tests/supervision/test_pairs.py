@@ -456,8 +456,10 @@ def test_training_and_test_constraints_share_no_group(seed, n_splits):
     groups = rng.integers(12, size=60)
     names = np.array([f"patient {i}" for i in range(12)])[groups]
     near = np.argsort(groups, kind="stable").reshape(-1, 2)  # mostly pairs within a group
-    pairs = Pairs(near, rng.permutation(60).reshape(-1, 2))
-    triplets = Triplets(rng.permutation(60).reshape(-1, 3))
+    similar = {frozenset(pair) for pair in near.tolist()}
+    far = [each for each in rng.permutation(60).reshape(-1, 2) if frozenset(each) not in similar]
+    pairs = Pairs(near, far)
+    triplets = Triplets.from_rows(rng.permutation(60).reshape(-1, 3))
     for constraints in (pairs, triplets):
         try:
             folds = list(constraints.split(n_splits, groups=names, random_state=seed))

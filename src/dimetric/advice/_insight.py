@@ -20,6 +20,7 @@ from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.learners.pca import PCA
 from dimetric.report._records import ChangedNeighbors, Insight
 from dimetric.selection._splits import splits
+from dimetric.supervision._groups import checked_groups
 
 __all__ = ["Insight", "insight"]
 
@@ -76,10 +77,23 @@ def insight(
     >>> next(iter(result.importance))
     'flavanoids'
     """
+    if not (hasattr(learner, "fit") and hasattr(learner, "transform")):
+        raise TypeError(f"learner={learner!r:.100} must have the methods fit and transform.")
     X, y, seed = np.asarray(X), np.asarray(y), seed_from(random_state)
+    if X.ndim != 2 or y.shape != X.shape[:1]:
+        raise ValueError(
+            f"X and y have shapes {X.shape} and {y.shape}, but must have shapes (n_samples, "
+            "n_features) and (n_samples,)."
+        )
+    groups = None if groups is None else checked_groups(groups, len(y))
     train, test = _train_test_rows(y, seed, groups)
     preparation = make_pipeline(encoder, MinMaxScaler())
     X_train, X_test = preparation.fit_transform(X[train]), preparation.transform(X[test])
+    if len(feature_names) != X_train.shape[1]:
+        raise ValueError(
+            f"feature_names has {len(feature_names)} names, but there are {X_train.shape[1]} "
+            "features. Give one name for each feature."
+        )
     k = min(n_neighbors, len(train))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -96,6 +96,8 @@ def decision_regions(
     if resolution is not None and (not isinstance(resolution, Integral) or resolution < 2):
         raise ValueError(f"resolution={resolution!r} must be an int of at least 2.")
     n_points = int(resolution or DEFAULT_RESOLUTION[len(varying)])
+    if samples.size and np.max(np.abs(samples)) > np.finfo(np.float64).max / 4:
+        raise ValueError("X contains values near the largest number of float64. Rescale X.")
     fixed_values = _section(section, samples)
     grid = tuple(_grid_values(samples[:, j], n_points) for j in varying)
     points = np.tile(fixed_values, (n_points ** len(varying), 1))

@@ -92,7 +92,7 @@ class EuclideanSearch:
         if points is not None:
             largest = max(largest, float(xp.max(xp.abs(X - self._centre))))
         # A power of two that scales all values into the range of single precision.
-        self._scale = 2.0 ** -frexp(largest)[1]
+        self._scale = 2.0 ** min(-frexp(largest)[1], 1023)
         self._double = right_factor(self._scale * B)
         self._single = xp.astype(self._double, xp.float32)
         if compat.is_torch_array(X) and xp.get_float32_matmul_precision() != "highest":

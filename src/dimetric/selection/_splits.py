@@ -95,7 +95,7 @@ def splits_and_groups(
     Samples that may be split from all others are groups of their own.
     """
     _check_folds(cv, n_repeats)
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    n = _n_rows(X)
     if n < 2:
         raise ValueError(f"n_samples={n}, but cross-validation requires at least 2 samples.")
     y = to_host(y) if is_foreign(y) else y
@@ -124,6 +124,16 @@ def splits_and_groups(
         # _reduced_folds has already warned about small classes.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         return _repeated_folds(codes, labels, cv, n_repeats, seed), codes
+
+
+def _n_rows(X: Any) -> int:
+    """Return the number of samples. Raise if X is not an array-like."""
+    shape = getattr(X, "shape", None)
+    if shape is None and hasattr(X, "__len__"):
+        return len(X)
+    if not shape:
+        raise TypeError(f"X={X!r:.100} must be an array of shape (n_samples, n_features).")
+    return int(shape[0])
 
 
 def _repeated_folds(
@@ -231,10 +241,11 @@ def _as_numbers(X: Any) -> np.ndarray | None:
     try:
         if hasattr(X, "columns") and hasattr(X, "dtypes"):
             return np.column_stack([_column_numbers(each) for each in columns_of(X).values()])
-        numbers = np.asarray(to_host(X) if is_foreign(X) else X, dtype=np.float64)
+        values = np.asarray(to_host(X) if is_foreign(X) else X)
+        numbers = values.astype(np.float64) if values.dtype.kind != "c" else None
     except (TypeError, ValueError):  # the estimator reports what is wrong with X
         return None
-    return numbers if numbers.ndim == 2 and numbers.shape[1] else None
+    return numbers if numbers is not None and numbers.ndim == 2 and numbers.shape[1] else None
 
 
 def _column_numbers(values: np.ndarray) -> np.ndarray:

@@ -256,6 +256,8 @@ def _search(search: Any, X: Any, y: Any) -> dict[str, Any]:
 
 def _by_fold(results: dict[str, Any], name: str, n_splits: int) -> np.ndarray:
     """Return the score of each candidate in each fold, of shape (n_candidates, n_splits)."""
+    if f"split0_test_{name}" not in results:
+        raise ValueError("No score could be computed in any fold. The warnings state why.")
     return np.stack([results[f"split{i}_test_{name}"] for i in range(n_splits)], axis=1)
 
 

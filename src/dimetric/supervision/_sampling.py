@@ -9,7 +9,7 @@ from sklearn.utils import check_consistent_length
 from dimetric._arrays.namespaces import Array, take_rows, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.row_order import distinct_rows
-from dimetric._arrays.validation import checked_array
+from dimetric._arrays.validation import checked_array, rescale_for_squares
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.roles import enemies, friends
 
@@ -71,7 +71,13 @@ class LabelledCombinations:
             known = np.flatnonzero(labels == labels if is_nan else labels != unlabelled)
         if np.any(labels[known] != labels[known]):
             raise ValueError("y contains NaN. Set unlabelled=np.nan to leave these samples out.")
-        _, codes = np.unique(labels[known], return_inverse=True)
+        try:
+            _, codes = np.unique(labels[known], return_inverse=True)
+        except TypeError as error:
+            raise TypeError(
+                "y contains labels of several types, which have no order. Convert them to one "
+                "type, for example with y.astype(str)."
+            ) from error
         order = np.argsort(codes, kind="stable")
         self.n, self.rows, self.codes = len(labels), known[order], codes[order]
         sizes = np.bincount(codes)
@@ -190,7 +196,7 @@ def neighbors_and_others(
     samples are the nearest ones of other classes. Without labels, they are the nearest neighbours
     and random other samples. A row index of -1 marks a missing sample.
     """
-    X = checked_array(X, "X")
+    X, _ = rescale_for_squares(checked_array(X, "X"))
     n = X.shape[0]
     if y is not None:
         check_consistent_length(X, y)
