@@ -20,13 +20,13 @@ from sklearn.utils.multiclass import type_of_target
 
 from dimetric._arrays.namespaces import is_foreign, to_host
 from dimetric._arrays.random_state import random_generator
+from dimetric._names import listed_classes
 from dimetric._warnings import warn
 from dimetric.data._columns import columns_of
 from dimetric.data._missing import is_missing
 from dimetric.selection._equal_rows import equal_rows
 from dimetric.supervision._groups import checked_groups
 
-MAX_LISTED_CLASSES = 5  # in a message
 MAX_ASSIGNED_SINGLES = 1000  # samples that are groups of their own, but are assigned like groups
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
@@ -202,8 +202,7 @@ def check_groups(
             "classes that it tests. Use groups that contain several classes, or more groups."
         )
     if len(alone):
-        listed = ", ".join(repr(str(each)) for each in alone[:MAX_LISTED_CLASSES])
-        listed += ", ..." if len(alone) > MAX_LISTED_CLASSES else ""
+        listed = listed_classes(alone)
         are = f"Class {listed} is" if len(alone) == 1 else f"Classes {listed} are"
         warn(
             f"{are} in one group only. When this group is tested, the training samples do not "
