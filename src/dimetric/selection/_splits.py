@@ -102,12 +102,8 @@ def splits_and_groups(
     labels = None if y is None else np.asarray(y).ravel()
     codes = None if groups is None else checked_groups(groups, n)
     if not isinstance(cv, Integral):
-        rows = np.arange(n)
         groups = None if codes is None else np.asarray(to_host(groups)).ravel()
-        folds = check_cv(cv).split(np.zeros(n), labels, groups)
-        return [
-            (rows[train], rows[test]) for train, test in folds
-        ], rows if codes is None else codes
+        return _given_folds(cv, n, labels, groups), np.arange(n) if codes is None else codes
     # Splitters get an int, so a RandomState advances by one number for any number of folds.
     seed = random_generator(random_state).randint(np.iinfo(np.int32).max)
     if labels is None or not stratify or type_of_target(y) not in ("binary", "multiclass"):
@@ -124,6 +120,21 @@ def splits_and_groups(
         # _reduced_folds has already warned about small classes.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         return _repeated_folds(codes, labels, cv, n_repeats, seed), codes
+
+
+def _given_folds(cv: Any, n: int, labels: np.ndarray | None, groups: np.ndarray | None) -> Folds:
+    """Return the folds of a splitter, or given folds, as row indices."""
+    rows = np.arange(n)
+    try:
+        folds = check_cv(cv).split(np.zeros(n), labels, groups)
+        return [(rows[train], rows[test]) for train, test in folds]
+    except ValueError as error:
+        if groups is None and "'groups' parameter should not be None" in str(error):
+            raise ValueError(
+                f"cv={cv!r} splits by groups, but groups is None. Pass the group of each sample as "
+                "groups, or an int as cv."
+            ) from error
+        raise
 
 
 def _repeated_folds(
