@@ -234,7 +234,7 @@ def test_copies_may_be_split_if_groups_or_folds_are_given():
 
 @pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut(), GroupShuffleSplit(2)])
 def test_a_splitter_by_groups_requires_groups(cv):
-    with pytest.raises(ValueError, match="splits by groups, but groups is None. Pass the group"):
+    with pytest.raises(ValueError, match=r"splits by groups, but groups is None\. Pass the group"):
         splits(np.eye(6), None, cv)
     assert len(splits(np.eye(6), None, cv, groups=[0, 0, 1, 1, 2, 2])) in (2, 3)
 
