@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 from unicodedata import category
 
+MAX_LISTED_CLASSES = 5  # in a message about some of the classes
 MAX_LISTED_NAMES = 50  # names that a message lists if none is similar
 MAX_SUGGESTIONS = 3
 JOINERS = "\u200c\u200d"  # some scripts and emojis need these two invisible characters
@@ -107,3 +108,15 @@ def printable(value: object) -> str:
 
 def _is_harmless(character: str) -> bool:
     return character.isprintable() or character in JOINERS or category(character) == "Zs"
+
+
+def listed_classes(classes: Iterable[object]) -> str:
+    """Return the first classes as a list in quotes.
+
+    Examples
+    --------
+    >>> listed_classes(["a", "b"]), listed_classes(range(9))
+    ("'a', 'b'", "'0', '1', '2', '3', '4', ...")
+    """
+    names = [repr(str(each)) for each in classes]
+    return ", ".join(names[:MAX_LISTED_CLASSES] + ["..."] * (len(names) > MAX_LISTED_CLASSES))

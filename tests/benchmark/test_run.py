@@ -543,7 +543,7 @@ def test_groups_are_not_split(monkeypatch):
 def test_copies_are_not_split():
     X = np.tile(np.random.default_rng(0).standard_normal((40, 2)), (2, 1))
     y, options = np.arange(80) % 2, {"cv": 4, "n_neighbors": 1}
-    with pytest.warns(UserWarning, match="Data set 'copied': 80 of 80 samples are copies"):
+    with pytest.warns(UserWarning, match="Data set 'copied': 80 of 80 samples are probably copies"):
         fair = benchmark.run([None], {"copied": (X, y)}, **options)
     leaking = benchmark.run([None], {"copied": (X, y)}, groups={"copied": range(80)}, **options)
     assert np.mean([cell.test for cell in leaking.cells]) > 0.8

@@ -320,6 +320,9 @@ def test_class_learners_refuse_continuous_targets(learner):
     wanted = "learns from one class per sample, but y has {}. Use an unsupervised learner"
     with pytest.raises(ValueError, match=wanted.format("continuous targets")):
         KNNRegressor(learner=learner).fit(X[:50], y[:50] + 0.5)
+    for whole in (y, y.astype(int)):  # 214 distinct integers in 442 rows
+        with pytest.raises(ValueError, match=wanted.format("continuous targets")):
+            KNNRegressor(learner=learner).fit(X, whole)
     with pytest.raises(ValueError, match=wanted.format("2 outputs")):
         KNNRegressor(learner=learner).fit(X[:50], np.stack([y, y], axis=1)[:50])
     with pytest.raises(ValueError, match=wanted.format("2 outputs")):
@@ -330,5 +333,8 @@ def test_class_learners_refuse_continuous_targets(learner):
 
 def test_class_learners_accept_targets_that_are_classes():
     X, y = load_iris(return_X_y=True)
-    model = KNNRegressor(learner=LDA()).fit(X, y.astype(float))
-    assert model.score() > 0.95
+    for targets in (y, y.astype(float)):
+        assert KNNRegressor(learner=LDA()).fit(X, targets).score() > 0.95
+    X, y = load_diabetes(return_X_y=True)
+    for learner in (PCA(3), make_pipeline(StandardScaler(), PCA(3))):
+        KNNRegressor(learner=learner).fit(X, y)

@@ -30,19 +30,34 @@ def test_only_the_rows_of_fit_are_used():
     codes, fold_encoder = coded_table(TableEncoder(missing="impute").fit(COLUMNS), COLUMNS)
     train, test = np.array([0, 1, 2]), np.array([3, 4])
     found = fold_encoder.fit(codes[train]).transform(codes[test])
-    # "green" is unknown. The most frequent kind is "x".
-    assert_array_equal(found, [[7, 0, 0, 0, 0, 1], [100, 0, 0, 1, 0, 0]])
+    # "green" is unknown, so the two known colours have one feature. The most frequent kind is "x".
+    assert_array_equal(found, [[7, 0.5, 0, 1], [100, 1, 0, 0]])
     assert fold_encoder.fills_.tolist() == [3.0, 0.0, 0.0, 1.0]
-    # The table encoder has no feature for "green", and one for the two known colours.
     with pytest.warns(UserWarning, match="unknown categories in column 'colour'"):
         same = TableEncoder(missing="impute").fit(take(train)).transform(take(test))
-    assert_array_equal(same[:, [0, 2, 3]], found[:, [0, 4, 5]])
+    assert_array_equal(same, found)
+
+
+def test_categories_of_other_rows_change_nothing():
+    rng = np.random.default_rng(0)
+    columns = {"kind": rng.choice(["p", "q"], 40), "colour": rng.choice(list("xyz"), 40)}
+    train = np.arange(30)
+    features = []
+    for others in ([], ["a"], ["r", "a", "y"]):  # before, between and after the known categories
+        table = {name: values.copy() for name, values in columns.items()}
+        for values in table.values():
+            values[30 : 30 + len(others)] = others
+        codes, encoder = coded_table(TableEncoder().fit(table), table)
+        features.append(encoder.fit(codes[train]).transform(codes[train]))
+        assert encoder.transform(codes).shape == (40, 4)
+    for each in features[1:]:
+        assert_array_equal(each, features[0])
 
 
 def test_one_of_two_categories_is_unknown():
     columns = {"kind": np.array(["x", "x", "y"], dtype=object)}
     codes, encoder = coded_table(TableEncoder().fit(columns), columns)
-    assert_array_equal(encoder.fit(codes[:2]).transform(codes), [[0], [0], [0.5]])
+    assert_array_equal(encoder.fit(codes[:2]).transform(codes), [[1], [1], [0.5]])
 
 
 def test_numbers_without_missing_values_need_no_encoder():

@@ -290,6 +290,16 @@ def test_model_matches_scikit_learn(solver, whiten, k):
     np.testing.assert_allclose(ours.score_samples(new), log_density(ours, new), rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.*no variance")
+@pytest.mark.parametrize(("rank", "k"), [(3, 8), (3, 5), (7, 8), (8, 8)])
+def test_whitening_does_not_change_a_singular_model(rng, rank, k):
+    A = rng.normal(size=(30, rank)) @ rng.normal(size=(rank, 8))
+    new = rng.normal(size=(20, 8))  # outside the span of A if the rank is below 8
+    plain, whitened = PCA(k).fit(A), PCA(k, whiten=True).fit(A)
+    np.testing.assert_allclose(whitened.score_samples(new), plain.score_samples(new), rtol=1e-6)
+    assert (plain.score(new) < -1e20) == (rank < 8)
+
+
 @pytest.mark.parametrize("shape", [(100, 6), (20, 60)])
 def test_noise_variance_maximises_the_likelihood(shape, rng):
     """The maximum-likelihood estimate counts all directions, also with fewer samples."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from scipy.sparse import csr_matrix
+from scipy.sparse import coo_array, csr_matrix
 from sklearn.datasets import load_iris
 from sklearn.model_selection import (
     GroupKFold,
@@ -212,8 +212,11 @@ def test_copies_of_noise_are_found(d):
 def test_copies_stay_in_one_fold_with_a_warning():
     samples, labels, original = doubled()
     for X_, y_ in ((samples, labels), (samples, None), (samples.tolist(), labels),
-                   (pd.DataFrame(samples).add_prefix("x"), labels)):  # fmt: skip
-        with pytest.warns(UserWarning, match="120 of 120 samples are copies of each other"):
+                   (pd.DataFrame(samples).add_prefix("x"), labels),
+                   (csr_matrix(samples), labels), (coo_array(samples), labels)):  # fmt: skip
+        with pytest.warns(
+            UserWarning, match="120 of 120 samples are probably copies of each other"
+        ):
             assert no_group_is_split(splits(X_, y_, 5, random_state=0), original)
     with pytest.warns(UserWarning, match="copies") as caught:
         cross_validate(KNNClassifier(), samples, labels, random_state=0)
@@ -227,7 +230,13 @@ def test_copies_may_be_split_if_groups_or_folds_are_given():
         folds = splits(samples, labels, 5, random_state=0, groups=np.arange(120))
         assert_same_folds(folds, plain_folds(120, labels, 5, 0))
         assert_same_folds(splits(samples, labels, folds), folds)
-        assert len(splits(csr_matrix(samples), labels, 5, random_state=0)) == 5
+
+
+@pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut(), GroupShuffleSplit(2)])
+def test_a_splitter_by_groups_requires_groups(cv):
+    with pytest.raises(ValueError, match=r"splits by groups, but groups is None\. Pass the group"):
+        splits(np.eye(6), None, cv)
+    assert len(splits(np.eye(6), None, cv, groups=[0, 0, 1, 1, 2, 2])) in (2, 3)
 
 
 def test_copies_of_a_text_table_are_found():
@@ -235,7 +244,7 @@ def test_copies_of_a_text_table_are_found():
     frame = pd.DataFrame({"colour": rng.choice(["red", "blue", None], 80), "size": rng.random(80)})
     frame = pd.concat([frame, frame[:20]], ignore_index=True)
     original = np.r_[np.arange(80), np.arange(20)]
-    with pytest.warns(UserWarning, match="40 of 100 samples are copies"):
+    with pytest.warns(UserWarning, match="40 of 100 samples are probably copies"):
         assert no_group_is_split(splits(frame, np.arange(100) % 2, 5, random_state=0), original)
 
 
@@ -271,6 +280,59 @@ def test_probable_coincidences_are_not_copies(make):
     found = equal_rows(np.asarray(make(rng), dtype=float), rng.integers(2, size=1000))
     assert found.n_repeated > 100
     assert found.n_copies == 0
+
+
+DISCRETE = {
+    "four digits": lambda rng, n: rng.integers(10, size=(n, 4)),
+    "six columns of five values": lambda rng, n: rng.integers(5, size=(n, 6)),
+    "12 binary columns": lambda rng, n: rng.integers(2, size=(n, 12)),
+    "one column of four digits": lambda rng, n: rng.integers(10_000, size=(n, 1)),
+    # each column equals the first one in 70 % of the rows
+    "dependent columns": lambda rng, n: (
+        (rng.integers(3, size=(n, 1)) + (rng.random((n, 8)) < 0.3)) % 3
+    ),
+}
+
+
+@pytest.mark.parametrize("n", [100, 400, 1000])
+@pytest.mark.parametrize("name", DISCRETE)
+def test_doubled_tables_of_few_values_are_copies(name, n):
+    rng = np.random.default_rng(n)
+    samples, labels = DISCRETE[name](rng, n).astype(float), rng.integers(2, size=n)
+    assert equal_rows(samples, labels).n_copies == 0
+    for factor in (2, 3):
+        found = equal_rows(np.tile(samples, (factor, 1)), np.tile(labels, factor))
+        assert found.n_repeated == found.n_copies == factor * n
+
+
+def test_tables_without_repeated_labelled_rows_have_no_copies():
+    grid = np.stack(np.meshgrid(*4 * [np.arange(5.0)]), axis=-1).reshape(-1, 4)
+    both = np.tile(grid[:200], (2, 1))  # once in each class
+    assert equal_rows(grid, np.arange(625) % 3)[:2] == (0, 0)
+    assert equal_rows(both, np.repeat([0, 1], 200))[:3] == (400, 0, 400)
+
+
+def test_some_copies_among_discrete_rows_are_found():
+    rng = np.random.default_rng(0)
+    samples, labels = rng.integers(10, size=(500, 4)).astype(float), rng.integers(2, size=500)
+    found = equal_rows(np.r_[samples, samples[:150]], np.r_[labels, labels[:150]])
+    assert found.n_copies == found.n_repeated >= 300
+    continuous = samples + rng.random((500, 4))
+    assert equal_rows(np.r_[continuous, continuous[:50]]).n_copies == 100
+
+
+def test_sparse_rows_are_compared_by_value():
+    samples, labels, _ = doubled()
+    samples[np.abs(samples) < 0.5] = 0
+    assert equal_rows(csr_matrix(samples), labels).n_copies == 120
+    assert equal_rows(csr_matrix(samples), labels)[:3] == equal_rows(samples, labels)[:3]
+    # The first two rows are equal, but the second is unsorted and stores a zero.
+    explicit = csr_matrix(([1.0, 2.0, 2.0, 1.0, 0.0, 0.5, 0.5], [0, 1, 1, 0, 2, 3, 3],
+                           [0, 2, 5, 7]), shape=(3, 4))  # fmt: skip
+    assert equal_rows(explicit).n_repeated == 2
+    rng = np.random.default_rng(0)
+    words = csr_matrix(rng.random((1000, 40)) < 0.02)  # mostly rows of zeros
+    assert equal_rows(words).n_copies == 0
 
 
 def test_copies_are_found_beside_a_single_continuous_column():

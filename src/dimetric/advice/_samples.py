@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dimetric._names import listed_classes
 from dimetric.advice._table import TableSamples, class_counts
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._fold_encoder import CodedTable, coded_table
@@ -16,7 +17,6 @@ from dimetric.supervision._groups import checked_groups
 __all__ = ["LabelledSamples", "labelled_samples"]
 
 MIN_MEMBERS = 3  # smaller classes are dropped, because they would allow only one or two folds
-MAX_LISTED_CLASSES = 5  # in a note about dropped classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ def _equal_rows_note(equal: EqualRows, n_rows: int, has_groups: bool) -> str:
     if has_groups:
         return f"{note}."
     if not equal.n_copies:
-        return f"{note}. Such rows are likely to recur in new data, so folds may split them."
+        return f"{note}. Chance may explain them, so folds may split them."
     copies = "These are" if equal.n_copies == equal.n_repeated else f"{equal.n_copies} of them are"
     return f"{note}. {copies} probably copies, so folds do not split them."
 
@@ -194,8 +194,7 @@ def _without_rare_classes(table: TableSamples, min_members: int) -> TableSamples
 
 
 def _rare_note(rare: np.ndarray, n_rows: int, min_members: int) -> str:
-    names = ", ".join(repr(str(each)) for each in rare[:MAX_LISTED_CLASSES])
-    names += ", ..." if len(rare) > MAX_LISTED_CLASSES else ""
+    names = listed_classes(rare)
     classes_have = f"Class {names} has" if len(rare) == 1 else f"Classes {names} have"
     dropped = "1 row was dropped" if n_rows == 1 else f"{n_rows} rows were dropped"
     return f"{classes_have} fewer than {min_members} members: {dropped}."

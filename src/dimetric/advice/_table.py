@@ -16,12 +16,11 @@ from dimetric.data._missing import is_missing
 from dimetric.data._samples import samples_of
 from dimetric.data._tables import open_table
 from dimetric.supervision._groups import group_values
+from dimetric.supervision.labels import may_be_classes
 
 __all__ = ["TableSamples", "class_counts", "read_samples", "samples_from"]
 
-MAX_NUMERIC_CLASSES = 50  # a target with at most this many distinct integers is always accepted
 MIN_ROWS_PER_TEXT_CLASS = 2  # on average; a target with fewer is not categorical
-MIN_ROWS_PER_NUMERIC_CLASS = 5  # stricter than for text, because integers may be counts
 
 
 class TableSamples(NamedTuple):
@@ -293,12 +292,7 @@ def class_counts(y: np.ndarray, name: str, option: str = "target") -> dict[str, 
         raise ValueError("The table has only one usable row. At least two classes are needed.")
     values, counts = np.unique(y, return_counts=True)
     is_text = y.dtype.kind == "U"
-    if is_text:
-        max_classes = len(y) // MIN_ROWS_PER_TEXT_CLASS
-    else:
-        max_classes = max(MAX_NUMERIC_CLASSES, len(y) // MIN_ROWS_PER_NUMERIC_CLASS)
-    has_fractions = y.dtype.kind == "f" and np.any(values != np.round(values))
-    if has_fractions or len(values) > max_classes:
+    if not (len(values) <= len(y) // MIN_ROWS_PER_TEXT_CLASS if is_text else may_be_classes(y)):
         is_number = y.dtype.kind in "iuf"
         kind, remedy = ("numbers", "bin") if is_number else ("strings", "group")
         raise ValueError(

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -123,7 +124,7 @@ class NeighborsEstimator(DistanceEstimator):
         except ValueError as error:
             # scikit-learn's checks of class labels raise these messages.
             if "Unknown label type" in str(error) or "should be a 1d array" in str(error):
-                raise ValueError(_class_learner_message(self.learner, y)) from error
+                raise ValueError(class_learner_message(self.learner, y)) from error
             raise
         self.n_samples_fit_ = n
 
@@ -155,7 +156,24 @@ class NeighborsEstimator(DistanceEstimator):
         return tags
 
 
-def _class_learner_message(learner: Any, y: np.ndarray) -> str:
+def learns_from_classes(learner: Any) -> bool:
+    """Return whether a learner, or a step of a pipeline, learns from class labels.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from dimetric import LDA, PCA
+    >>> learns_from_classes(PCA()), learns_from_classes(make_pipeline(PCA(), LDA()))
+    (False, True)
+    """
+    parts = [learner, *learner.get_params().values()] if hasattr(learner, "get_params") else []
+    return any(
+        isinstance(part, ClassifierMixin) or bool(getattr(part, "_supervision_kinds", ()))
+        for part in parts
+    )
+
+
+def class_learner_message(learner: Any, y: np.ndarray) -> str:
     """Return the error message for a learner that cannot learn from the targets y."""
     has = "continuous targets" if y.ndim == 1 else f"{y.shape[1]} outputs"
     return (

@@ -11,7 +11,13 @@ from dimetric._arrays.namespaces import Array, is_foreign, to_host
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import fit_method
 from dimetric.classify._base import values_like
-from dimetric.classify._neighbors import NeighborsEstimator, weight_function
+from dimetric.classify._neighbors import (
+    NeighborsEstimator,
+    class_learner_message,
+    learns_from_classes,
+    weight_function,
+)
+from dimetric.supervision.labels import may_be_classes
 
 
 class KNNRegressor(RegressorMixin, NeighborsEstimator):
@@ -58,8 +64,9 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     samples does not affect predictions. Distances that differ only by rounding count as equal.
     :mod:`dimetric.neighbors.ties` defines the tolerance.
 
-    A learner that learns from classes, such as NCA, requires targets that are classes, such as
-    integers. For continuous targets, use an unsupervised learner, such as PCA or Covariance.
+    A learner that learns from classes, such as NCA, requires targets that are classes: at most 50
+    distinct integers, or integers that occur 5 times on average. For other targets, use an
+    unsupervised learner, such as PCA or Covariance.
 
     With ``X=None``, methods return leave-one-out results for the training samples: a sample is not
     its own neighbour. This costs one search, because the distance is not learned again.
@@ -99,6 +106,8 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
             )
         y = check_array(to_host(y) if is_foreign(y) else y, ensure_2d=False, input_name="y")
         check_consistent_length(samples, y)
+        if y.ndim == 1 and not may_be_classes(y) and learns_from_classes(self.learner):
+            raise ValueError(class_learner_message(self.learner, y))
         y = y.astype(np.result_type(y.dtype, np.float32), copy=False)
         self._keep_mapped(samples, y)
         self._targets = y

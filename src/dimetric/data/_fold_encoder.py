@@ -71,8 +71,9 @@ class FoldEncoder(TransformerMixin, BaseEstimator):
     """Encode codes as features, as :class:`~dimetric.data.TableEncoder` does for columns.
 
     Missing values are replaced by the median or the most frequent category of the rows seen during
-    fit. A category that did not occur in these rows is unknown: all its features are 0, or 1/2 if
-    the column has one feature. The number of features does not depend on the rows.
+    fit. Only categories that occurred in these rows have features. Other categories are unknown:
+    all features of the column are 0, or 1/2 if the column has one feature. So the features do not
+    depend on other rows of the table.
 
     Parameters
     ----------
@@ -90,8 +91,8 @@ class FoldEncoder(TransformerMixin, BaseEstimator):
     --------
     >>> encoder = FoldEncoder([0, 3]).fit([[1.0, 0], [2.0, 2], [np.nan, 2]])
     >>> encoder.transform([[np.nan, 1], [4.0, np.nan]])
-    array([[1.5, 0. , 0. , 0. ],
-           [4. , 0. , 0. , 1. ]])
+    array([[1.5, 0.5],
+           [4. , 1. ]])
     """
 
     fills_: np.ndarray
@@ -102,7 +103,7 @@ class FoldEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def n_features(self) -> int:
-        """Number of features."""
+        """Number of features of a fit to rows that contain all categories."""
         return sum(1 if k <= 2 else k for k in self.n_categories)
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -136,12 +137,12 @@ class FoldEncoder(TransformerMixin, BaseEstimator):
         X = _as_floats(X)
         X = np.where(np.isnan(X), self.fills_.astype(X.dtype), X)
         parts = []
-        for column, k, seen in zip(X.T, self.n_categories, self.seen_, strict=True):
+        for column, seen in zip(X.T, self.seen_, strict=True):
             if seen is None:
                 parts.append(column[:, None])
                 continue
-            codes = column.astype(np.int64)
-            parts.append(one_hot(np.where(seen[codes], codes, UNKNOWN_CODE), k))
+            index = np.where(seen, np.cumsum(seen) - 1, UNKNOWN_CODE)  # among the seen categories
+            parts.append(one_hot(index[column.astype(np.int64)], int(np.sum(seen))))
         return np.concatenate(parts, axis=1)
 
 

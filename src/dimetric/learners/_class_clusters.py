@@ -10,9 +10,9 @@ from threadpoolctl import threadpool_limits
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.row_order import canonical_order
+from dimetric._names import MAX_LISTED_CLASSES
 from dimetric._warnings import warn
 
-MAX_LISTED_CLASSES = 5  # classes named in a warning
 N_STARTS = 10  # k-means runs for each class; a single run often ends in a poor local optimum
 
 ONE_THREAD_SAMPLES = 20_000  # k-means of so few samples gains little from several threads

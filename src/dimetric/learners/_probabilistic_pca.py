@@ -131,8 +131,12 @@ class ProbabilisticPCAMixin:
         xp = namespace(self.components_)
         L = xp.astype(self.components_, xp.float64)
         lengths = xp.linalg.vector_norm(L, axis=1, keepdims=True)  # not 1 after whitening
-        # A whitened component without variance is 0.
         V = L / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+        # Whitened components without variance are 0, and come last. Any axes orthogonal to the
+        # others replace them. With k < d, they belong to the directions outside of V instead.
+        rank = int(xp.sum(xp.astype(lengths > 0, xp.int64)))
+        if rank < V.shape[0] == V.shape[1]:
+            V = xp.concat([V[:rank, :], xp.linalg.svd(V)[2][rank:, :]])
         return V, xp.astype(self.explained_variance_, xp.float64)
 
     def _model_matrix(self, V: Array, inside: Array, outside: float) -> Array:

@@ -32,9 +32,9 @@ from dimetric.supervision.labels import Labels, Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
 MAX_DEFAULT_CONSTRAINTS = 5000  # similar pairs, and as many dissimilar pairs
-# The default bounds are percentiles over all pairs of so few samples, or else over random pairs.
+# The default bounds are percentiles of distances, over all pairs if there are few samples.
 MAX_SAMPLES_WITH_ALL_PAIRS = 200  # 19,900 pairs
-N_SAMPLED_PAIRS = 20_000
+N_SAMPLED_PAIRS = 20_000  # random pairs, if there are more samples
 # A prior is singular if the ratio of its eigenvalues is at most this many rounding errors times d.
 SINGULARITY_IN_EPS = 100
 

@@ -134,7 +134,9 @@ class NonmetricStress(Stress):
     def stress_1(self, Z: np.ndarray) -> float:
         """Return Kruskal's stress-1, with the isotonic regression of the distances as target.
 
-        The regression is not scaled, as Kruskal defines it. Therefore stress-1 is at most 1.
+        The regression is not scaled, as Kruskal defines it. Therefore stress-1 is at most 1. Equal
+        dissimilarities have equal targets, which is Kruskal's secondary treatment of ties. His
+        primary treatment gives a smaller value if there are ties.
         """
         distances = pdist(Z)[self._known]
         errors = distances - self._fitted(distances)[self._level_index]

@@ -91,7 +91,9 @@ class MDS(LandmarkEmbedding):
     stress_ : float
         For ``"smacof"``: the final :math:`\sigma(Z)`, or Kruskal's stress-1 [5]_, which is
         :math:`(\sum w_{ij} (\hat d_{ij} - d_{ij})^2 / \sum w_{ij} d_{ij}^2)^{1/2}` with
-        :math:`d_{ij} = |z_i - z_j|`. Equal dissimilarities have equal :math:`\hat d`.
+        :math:`d_{ij} = |z_i - z_j|`. Equal dissimilarities have equal :math:`\hat d`,
+        which is Kruskal's secondary treatment of ties. His primary treatment gives a smaller
+        value if there are ties.
     n_iter_ : int
         For ``"smacof"``, the number of iterations from the best start. Otherwise 1.
     history_ : tuple of float

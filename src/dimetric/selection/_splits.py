@@ -20,13 +20,13 @@ from sklearn.utils.multiclass import type_of_target
 
 from dimetric._arrays.namespaces import is_foreign, to_host
 from dimetric._arrays.random_state import random_generator
+from dimetric._names import listed_classes
 from dimetric._warnings import warn
 from dimetric.data._columns import columns_of
 from dimetric.data._missing import is_missing
 from dimetric.selection._equal_rows import equal_rows
 from dimetric.supervision._groups import checked_groups
 
-MAX_LISTED_CLASSES = 5  # in a message
 MAX_ASSIGNED_SINGLES = 1000  # samples that are groups of their own, but are assigned like groups
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
@@ -102,12 +102,8 @@ def splits_and_groups(
     labels = None if y is None else np.asarray(y).ravel()
     codes = None if groups is None else checked_groups(groups, n)
     if not isinstance(cv, Integral):
-        rows = np.arange(n)
         groups = None if codes is None else np.asarray(to_host(groups)).ravel()
-        folds = check_cv(cv).split(np.zeros(n), labels, groups)
-        return [
-            (rows[train], rows[test]) for train, test in folds
-        ], rows if codes is None else codes
+        return _given_folds(cv, n, labels, groups), np.arange(n) if codes is None else codes
     # Splitters get an int, so a RandomState advances by one number for any number of folds.
     seed = random_generator(random_state).randint(np.iinfo(np.int32).max)
     if labels is None or not stratify or type_of_target(y) not in ("binary", "multiclass"):
@@ -134,6 +130,21 @@ def _n_rows(X: Any) -> int:
     if not shape:
         raise TypeError(f"X={X!r:.100} must be an array of shape (n_samples, n_features).")
     return int(shape[0])
+
+
+def _given_folds(cv: Any, n: int, labels: np.ndarray | None, groups: np.ndarray | None) -> Folds:
+    """Return the folds of a splitter, or given folds, as row indices."""
+    rows = np.arange(n)
+    try:
+        folds = check_cv(cv).split(np.zeros(n), labels, groups)
+        return [(rows[train], rows[test]) for train, test in folds]
+    except ValueError as error:
+        if groups is None and "'groups' parameter should not be None" in str(error):
+            raise ValueError(
+                f"cv={cv!r} splits by groups, but groups is None. Pass the group of each sample as "
+                "groups, or an int as cv."
+            ) from error
+        raise
 
 
 def _repeated_folds(
@@ -212,8 +223,7 @@ def check_groups(
             "classes that it tests. Use groups that contain several classes, or more groups."
         )
     if len(alone):
-        listed = ", ".join(repr(str(each)) for each in alone[:MAX_LISTED_CLASSES])
-        listed += ", ..." if len(alone) > MAX_LISTED_CLASSES else ""
+        listed = listed_classes(alone)
         are = f"Class {listed} is" if len(alone) == 1 else f"Classes {listed} are"
         warn(
             f"{are} in one group only. When this group is tested, the training samples do not "
@@ -227,17 +237,21 @@ def _groups_of_copies(X: Any, n: int, labels: np.ndarray | None, cv: int) -> np.
     found = None if table is None else equal_rows(table, labels, cv)
     if found is None or found.groups is None:
         return np.arange(n)
+    others = found.n_repeated - found.n_copies
+    coincidences = (
+        f" Chance may explain {others} other samples that equal another." if others else ""
+    )
     warn(
-        f"{found.n_copies} of {n} samples are copies of each other. Copies are kept in the same "
-        "fold. To let them be split, pass groups=np.arange(n_samples)."
+        f"{found.n_copies} of {n} samples are probably copies of each other. Copies are kept in "
+        f"the same fold. To let them be split, pass groups=np.arange(n_samples).{coincidences}"
     )
     return found.groups
 
 
-def _as_numbers(X: Any) -> np.ndarray | None:
-    """Return X as numbers, and categories as codes. Return None for sparse and other input."""
+def _as_numbers(X: Any) -> Any:
+    """Return X as numbers, and categories as codes. Return None for other input."""
     if issparse(X):
-        return None
+        return X if X.ndim == 2 and X.shape[1] and X.dtype.kind in "iufb" else None
     try:
         if hasattr(X, "columns") and hasattr(X, "dtypes"):
             return np.column_stack([_column_numbers(each) for each in columns_of(X).values()])

@@ -12,6 +12,9 @@ import numpy as np
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
+MAX_NUMERIC_CLASSES = 50  # up to this many distinct integers are always accepted as classes
+MIN_ROWS_PER_NUMERIC_CLASS = 5  # on average, for more distinct integers, which may be counts
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -52,3 +55,19 @@ def checked_labels(supervision: Supervision | None) -> Labels:
     if not isinstance(supervision, Labels):
         raise TypeError(f"Expected Labels, got {type(supervision).__name__}.")
     return supervision
+
+
+def may_be_classes(y: np.ndarray) -> bool:
+    """Return whether numbers may be class labels: integers that are few, or occur often.
+
+    Examples
+    --------
+    >>> may_be_classes(np.arange(300) % 60), may_be_classes(np.arange(300) % 61)
+    (True, False)
+    >>> may_be_classes(np.array([0.5, 1.5, 0.5]))
+    False
+    """
+    values = np.unique(y)
+    max_classes = max(MAX_NUMERIC_CLASSES, len(y) // MIN_ROWS_PER_NUMERIC_CLASS)
+    has_fractions = y.dtype.kind == "f" and np.any(values != np.round(values))
+    return len(values) <= max_classes and not has_fractions
