@@ -1,6 +1,8 @@
 """Atomic writing of files: a file is written completely or not at all."""
 
+import codecs
 import errno
+import io
 import os
 import shutil
 import stat
@@ -9,7 +11,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any, TextIO
 
+from dimetric._names import printable
 from dimetric._scratch import scratch_folder
 
 MAX_LINKS = 40  # symbolic links that are followed, as in Linux
@@ -26,6 +30,28 @@ class WriteError(OSError):
         self.path, self.errno = path, number
 
 
+class TerminalOutput(io.BufferedIOBase):
+    """Binary stream that prints UTF-8 text to a terminal, with control characters escaped.
+
+    Parameters
+    ----------
+    terminal : text stream
+        The terminal.
+    """
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        lines = self._decoder.decode(bytes(content)).split("\n")
+        self._terminal.write("\n".join(map(printable, lines)))
+        return len(content)
+
+
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary file, and move it to `path` when the block ends.
@@ -39,7 +65,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     links to the old file keep the old content. A read-only file is not replaced.
 
     A pipe, a terminal, or a device such as ``/dev/null`` receives the content when the block ends.
-    The same holds for open files, such as ``/dev/stdout`` and ``/dev/fd/3``.
+    The same holds for open files, such as ``/dev/stdout`` and ``/dev/fd/3``. If the content goes to
+    a terminal, control characters are escaped.
 
     Parameters
     ----------
@@ -248,8 +275,13 @@ def _copy_into(temporary: Path, path: str | os.PathLike[str]) -> None:
             # The file was checked to exist, and is not created if someone has removed it.
             is_file = stat.S_ISREG(os.stat(path).st_mode)
             descriptor = os.open(path, os.O_WRONLY | (os.O_TRUNC if is_file else 0))
-        with open(temporary, "rb") as source, open(descriptor, "wb") as sink:
-            shutil.copyfileobj(source, sink)
+        with open(temporary, "rb") as source:
+            if os.isatty(descriptor):
+                with open(descriptor, "w", encoding="utf-8") as terminal:
+                    shutil.copyfileobj(source, TerminalOutput(terminal))
+            else:
+                with open(descriptor, "wb") as sink:
+                    shutil.copyfileobj(source, sink)
     except OSError as error:
         text = error.strerror or str(error)
         raise WriteError(path, error.errno, text) from error
