@@ -1,8 +1,6 @@
 """Atomic writing of files: a file is written completely or not at all."""
 
-import codecs
 import errno
-import io
 import os
 import shutil
 import stat
@@ -11,9 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
 
-from dimetric._names import printable
+from dimetric._names import TerminalOutput
 from dimetric._scratch import scratch_folder
 
 MAX_LINKS = 40  # symbolic links that are followed, as in Linux
@@ -30,28 +27,6 @@ class WriteError(OSError):
         self.path, self.errno = path, number
 
 
-class TerminalOutput(io.BufferedIOBase):
-    """Binary stream that prints UTF-8 text to a terminal, with control characters escaped.
-
-    Parameters
-    ----------
-    terminal : text stream
-        The terminal.
-    """
-
-    def __init__(self, terminal: TextIO) -> None:
-        self._terminal = terminal
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        lines = self._decoder.decode(bytes(content)).split("\n")
-        self._terminal.write("\n".join(map(printable, lines)))
-        return len(content)
-
-
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary file, and move it to `path` when the block ends.
@@ -62,7 +37,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     A symbolic link stays a link, and the file that it points to is replaced. The new file has the
     permissions of the old file and, where the system allows it, its owner and group. Other hard
-    links to the old file keep the old content. A read-only file is not replaced.
+    links to the old file keep the old content. A read-only file is not replaced. The directory of
+    the file must be writable, because it also contains the temporary file.
 
     A pipe, a terminal, or a device such as ``/dev/null`` receives the content when the block ends.
     The same holds for open files, such as ``/dev/stdout`` and ``/dev/fd/3``. If the content goes to
@@ -118,6 +94,35 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
             if translated is None:
                 raise
             raise translated from error
+
+
+def create_folder(path: str | os.PathLike[str]) -> None:
+    """Create a folder and its parents, unless it exists.
+
+    Parameters
+    ----------
+    path : path
+        Path of the folder.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be created. The message names `path`.
+
+    Examples
+    --------
+    >>> create_folder(os.devnull)
+    Traceback (most recent call last):
+    ...
+    FileExistsError: /dev/null is not a directory. Give the path of a directory.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+    except FileExistsError:
+        raise FileExistsError(f"{path} is not a directory. Give the path of a directory.") from None
+    except OSError as error:
+        text = error.strerror or str(error)
+        raise type(error)(f"Cannot create the directory {path}: {text}.") from None
 
 
 def own_descriptor(path: str | os.PathLike[str]) -> int | None:
@@ -185,11 +190,14 @@ def _checked_status(path: str | os.PathLike[str]) -> os.stat_result | None:
 
 
 def _creation_error(error: OSError, path: object, directory: Path) -> OSError:
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
+    # The system reports the same error for a directory without real files, such as /proc.
+    if isinstance(error, FileNotFoundError | NotADirectoryError) and not directory.is_dir():
         return FileNotFoundError(
             f"Cannot write {path}: the directory {directory} does not exist. Create it first."
         )
-    text = error.strerror or str(error)
+    text = "no files can be created there"
+    if not isinstance(error, FileNotFoundError):
+        text = error.strerror or str(error)
     described = type(error)(f"Cannot write {path}: {text} (directory {directory}).")
     described.errno = error.errno
     return described

@@ -10,7 +10,8 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from dimetric._files import TerminalOutput, atomic_write, is_stream
+from dimetric._files import atomic_write, is_stream
+from dimetric._names import TerminalOutput
 from dimetric.data._formulas import FormulaCells
 from dimetric.data._missing import is_missing_value
 
