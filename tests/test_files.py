@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from dimetric._files import _copy_owner_and_mode, atomic_write
+from dimetric._files import _copy_owner_and_mode, atomic_write, create_folder
 from dimetric._scratch import LOCK_NAME, _this_machine
 
 
@@ -397,3 +397,25 @@ def test_unwritable_paths_raise(tmp_path, monkeypatch):
         PermissionError, match=r"Cannot write .*: Permission denied \(directory .*\)\."
     ):
         enter(tmp_path / "new")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="requires /proc")
+def test_directory_in_which_no_files_can_be_created():
+    with pytest.raises(OSError, match="x: no files can be created there") as raised:  # noqa: SIM117
+        with atomic_write("/proc/x"):
+            pass
+    assert "does not exist" not in str(raised.value)
+
+
+def test_folder_is_created(tmp_path):
+    for _ in range(2):
+        create_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(FileExistsError, match=f"^{file} is not a directory. Give the path"):
+        create_folder(file)
+    with pytest.raises(OSError, match=f"^Cannot create the directory {file}/a: Not a directory"):
+        create_folder(file / "a")
+    with pytest.raises(OSError, match=r"^Cannot create the directory .*: File name too long"):
+        create_folder(tmp_path / ("a" * 300))

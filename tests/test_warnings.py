@@ -1,14 +1,17 @@
 """Warnings point to the line of the user, not to a line of dimetric or scikit-learn."""
 
+import concurrent.futures.thread
 import runpy
 import sys
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from inspect import currentframe
 
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from model_files import header_and_tensors, rewrite
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
@@ -79,6 +82,12 @@ CALLS = {
         KNNClassifier(learner=without_convergence()), X, y, cv=2
     ),
     "folds": lambda: our_cross_validate(KNNClassifier(learner=LDA()), X, y, cv=99),
+    "pipe of pandas": lambda: pd.DataFrame(X).pipe(without_convergence().fit, y),
+    "apply of pandas": lambda: (
+        pd.DataFrame(X)
+        .groupby(np.zeros(len(X)))
+        .apply(lambda part: without_convergence().fit(part, y))
+    ),
     "transform": lambda: TableEncoder().fit(TABLE[["a"]].dropna()).transform(OUTSIDE),
     "function": lambda: embedding_quality(X, np.zeros((len(X), 2)), n_neighbors=3),
     "compare": lambda: dimetric.compare(
@@ -114,15 +123,30 @@ def test_warning_points_into_a_class_of_the_user():
     assert (caught[0].filename, caught[0].lineno) == (__file__, model[-1].line)
 
 
-def test_warning_points_to_dimetric_if_there_is_no_user_line():
+def run_in_thread(function, *args):
+    thread = threading.Thread(target=function, args=args)
+    thread.start()
+    thread.join()
+
+
+def run_in_executor(function, *args):
+    with ThreadPoolExecutor(1) as executor:
+        executor.submit(function, *args).result()
+
+
+@pytest.mark.parametrize(
+    ("run", "file"),
+    [(run_in_thread, threading.__file__), (run_in_executor, concurrent.futures.thread.__file__)],
+)
+def test_warning_points_to_the_caller_of_dimetric_if_there_is_no_user_line(run, file):
     """A thread whose target is a method of dimetric has no frame of the user."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        thread = threading.Thread(target=without_convergence().fit, args=(X, y))
-        thread.start()
-        thread.join()
-    assert [each.category.__name__ for each in caught] == ["ConvergenceWarning"]
-    assert caught[0].filename.startswith(dimetric.__path__[0])
+        run(without_convergence().fit, X, y)
+        run(make_pipeline(StandardScaler(), without_convergence()).fit, X, y)
+    assert [each.category.__name__ for each in caught] == ["ConvergenceWarning"] * 2
+    assert caught[0].filename == file
+    assert caught[1].filename.startswith(sklearn.__path__[0])
 
 
 def test_warning_points_to_a_module_that_runs_as_a_script(tmp_path, monkeypatch):
@@ -157,6 +181,12 @@ def test_command_prints_warnings_without_a_location(tmp_path, monkeypatch, capsy
     pd.DataFrame(X).to_csv(table, index=False)
     arguments = ["transform", str(path), str(table), "--out", str(tmp_path / "out.csv")]
     monkeypatch.setattr(sys, "argv", ["dimetric", *arguments])
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)  # restored at the end
+
+    def show(message, category, filename, lineno, file=None, line=None):  # pytest records warnings
+        print(warnings.formatwarning(message, category, filename, lineno), file=sys.stderr)
+
+    monkeypatch.setattr(warnings, "showwarning", show)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         with pytest.raises(SystemExit) as end:

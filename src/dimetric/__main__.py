@@ -4,7 +4,8 @@ import os
 import sys
 
 if __name__ == "__main__" and not sys.flags.safe_path:
-    # ``python -m`` puts the current folder first. The command imports no modules from there.
+    # ``python -m`` puts the current folder first. Python has already imported the modules that
+    # ``dimetric/__init__.py`` needs, possibly from there. The command imports no more from there.
     try:  # noqa: SIM105 - contextlib could come from the current folder
         sys.path[:1] = [each for each in sys.path[:1] if each != os.getcwd()]
     except FileNotFoundError:

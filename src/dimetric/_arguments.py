@@ -21,7 +21,7 @@ ACCEPTED: dict[Any, Any] = {
     float: Real,
     list: Collection,
     tuple: Collection,
-    Sequence: Collection,  # NumPy arrays and pandas objects are no instances of Sequence
+    Sequence: Collection,  # NumPy arrays and pandas objects are not instances of Sequence
     dict: Mapping,
     np.ndarray: object,  # anything that NumPy converts to an array
     Any: object,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from dimetric._names import TerminalOutput
 from dimetric._scratch import scratch_folder
 
 MAX_LINKS = 40  # symbolic links that are followed, as in Linux
@@ -36,10 +37,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     A symbolic link stays a link, and the file that it points to is replaced. The new file has the
     permissions of the old file and, where the system allows it, its owner and group. Other hard
-    links to the old file keep the old content. A read-only file is not replaced.
+    links to the old file keep the old content. A read-only file is not replaced. The directory of
+    the file must be writable, because it also contains the temporary file.
 
     A pipe, a terminal, or a device such as ``/dev/null`` receives the content when the block ends.
-    The same holds for open files, such as ``/dev/stdout`` and ``/dev/fd/3``.
+    The same holds for open files, such as ``/dev/stdout`` and ``/dev/fd/3``. If the content goes to
+    a terminal, control characters are escaped.
 
     Parameters
     ----------
@@ -91,6 +94,35 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
             if translated is None:
                 raise
             raise translated from error
+
+
+def create_folder(path: str | os.PathLike[str]) -> None:
+    """Create a folder and its parents, unless it exists.
+
+    Parameters
+    ----------
+    path : path
+        Path of the folder.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be created. The message names `path`.
+
+    Examples
+    --------
+    >>> create_folder(os.devnull)
+    Traceback (most recent call last):
+    ...
+    FileExistsError: /dev/null is not a directory. Give the path of a directory.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+    except FileExistsError:
+        raise FileExistsError(f"{path} is not a directory. Give the path of a directory.") from None
+    except OSError as error:
+        text = error.strerror or str(error)
+        raise type(error)(f"Cannot create the directory {path}: {text}.") from None
 
 
 def own_descriptor(path: str | os.PathLike[str]) -> int | None:
@@ -158,11 +190,14 @@ def _checked_status(path: str | os.PathLike[str]) -> os.stat_result | None:
 
 
 def _creation_error(error: OSError, path: object, directory: Path) -> OSError:
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
+    # The system reports the same error for a directory without real files, such as /proc.
+    if isinstance(error, FileNotFoundError | NotADirectoryError) and not directory.is_dir():
         return FileNotFoundError(
             f"Cannot write {path}: the directory {directory} does not exist. Create it first."
         )
-    text = error.strerror or str(error)
+    text = "no files can be created there"
+    if not isinstance(error, FileNotFoundError):
+        text = error.strerror or str(error)
     described = type(error)(f"Cannot write {path}: {text} (directory {directory}).")
     described.errno = error.errno
     return described
@@ -248,8 +283,13 @@ def _copy_into(temporary: Path, path: str | os.PathLike[str]) -> None:
             # The file was checked to exist, and is not created if someone has removed it.
             is_file = stat.S_ISREG(os.stat(path).st_mode)
             descriptor = os.open(path, os.O_WRONLY | (os.O_TRUNC if is_file else 0))
-        with open(temporary, "rb") as source, open(descriptor, "wb") as sink:
-            shutil.copyfileobj(source, sink)
+        with open(temporary, "rb") as source:
+            if os.isatty(descriptor):
+                with open(descriptor, "w", encoding="utf-8") as terminal:
+                    shutil.copyfileobj(source, TerminalOutput(terminal))
+            else:
+                with open(descriptor, "wb") as sink:
+                    shutil.copyfileobj(source, sink)
     except OSError as error:
         text = error.strerror or str(error)
         raise WriteError(path, error.errno, text) from error

@@ -1,8 +1,10 @@
 """Look up objects by name, suggest similar names, and make names safe to print."""
 
+import codecs
+import io
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import TypeVar
+from typing import Any, TextIO, TypeVar
 from unicodedata import category
 
 MAX_LISTED_CLASSES = 5  # in a message about some of the classes
@@ -104,6 +106,28 @@ def printable(value: object) -> str:
     if text.isprintable():
         return text
     return "".join(each if _is_harmless(each) else ascii(each)[1:-1] for each in text)
+
+
+class TerminalOutput(io.BufferedIOBase):
+    """Binary stream that prints UTF-8 text to a terminal, with control characters escaped.
+
+    Parameters
+    ----------
+    terminal : text stream
+        The terminal.
+    """
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        lines = self._decoder.decode(bytes(content)).split("\n")
+        self._terminal.write("\n".join(map(printable, lines)))
+        return len(content)
 
 
 def _is_harmless(character: str) -> bool:

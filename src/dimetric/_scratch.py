@@ -105,7 +105,7 @@ def _remove_if_stale(scratch: Path) -> None:
             lock = os.open(LOCK_NAME, os.O_RDWR | os.O_NOFOLLOW, dir_fd=folder)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not _lock_reaches(lock):
+                if not _free_lock_proves_end(lock):
                     return
                 _remove_content(folder)
             finally:
@@ -115,8 +115,11 @@ def _remove_if_stale(scratch: Path) -> None:
     os.rmdir(scratch)
 
 
-def _lock_reaches(lock: int) -> bool:
-    """Return whether a lock that could be taken proves that no process uses the folder."""
+def _free_lock_proves_end(lock: int) -> bool:
+    """Return whether the process that created the folder has ended, because its lock is free.
+
+    A free lock proves this only on the machine of the process. Elsewhere, the folder must be old.
+    """
     machine = os.read(lock, 1000).decode(errors="replace").split("\n")
     if any(theirs == ours != "" for theirs, ours in zip(machine, _this_machine(), strict=False)):
         return True

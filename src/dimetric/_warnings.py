@@ -5,8 +5,8 @@ import warnings
 from types import FrameType
 
 # Frames of these packages are never the user's line: dimetric, libraries that call an estimator
-# (such as a pipeline) or that dimetric calls with a function of its own (such as a solver), and
-# the standard library's threads and launchers.
+# (such as a pipeline or a table) or that dimetric calls with a function of its own (such as a
+# solver), and the standard library's threads and launchers.
 SKIPPED_PACKAGES = frozenset(
     {
         "dimetric",
@@ -14,6 +14,7 @@ SKIPPED_PACKAGES = frozenset(
         "joblib",
         "scipy",
         "numpy",
+        "pandas",
         "click",
         "typer",
         "concurrent",
@@ -28,8 +29,9 @@ SKIPPED_PACKAGES = frozenset(
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points to the user's line.
 
-    This is the line of the innermost call outside `SKIPPED_PACKAGES`. If there is none, such as in
-    a worker process, the warning points to the caller of this function.
+    This is the line of the innermost call outside `SKIPPED_PACKAGES`. A thread or process that runs
+    a function of dimetric has no such line. Then the warning points to the line that calls
+    dimetric, which is in the standard library or in joblib.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     'UserWarning'
     """
     here = sys._getframe(1)
-    frame = _first_user_frame(here) or here
+    frame = _first_user_frame(here) or _caller_of_dimetric(here)
     # A computed stacklevel would be wrong if there are frames of importlib, which warnings.warn
     # does not count.
     warnings.warn_explicit(
@@ -63,6 +65,16 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 def _first_user_frame(frame: FrameType | None) -> FrameType | None:
     while frame is not None and _package(frame) in SKIPPED_PACKAGES:
         frame = frame.f_back
+    return frame
+
+
+def _caller_of_dimetric(frame: FrameType) -> FrameType:
+    """Return the frame that calls the outermost frame of dimetric, or the outermost frame."""
+    caller: FrameType | None = frame
+    while caller is not None:
+        if _package(caller) == "dimetric":
+            frame = caller.f_back or caller
+        caller = caller.f_back
     return frame
 
 

@@ -229,3 +229,13 @@ def test_own_views_and_indexes_of_the_user_are_allowed(tmp_path):
     )
     db.close()
     assert len(Store(tmp_path / "cells")) == 1
+
+
+def test_store_must_be_a_file(tmp_path):
+    """SQLite would leave a journal next to a device or a pipe, or wait for the pipe."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "null").symlink_to(os.devnull)
+    for name in ("pipe", "null"):
+        with pytest.raises(OSError, match=f"{name} is not a file. Give the path of a file"):
+            Store(tmp_path / name)
+    assert sorted(os.listdir(tmp_path)) == ["null", "pipe"]

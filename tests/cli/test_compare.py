@@ -293,3 +293,9 @@ def test_groups_require_a_table(run, tmp_path):
     done = run("compare", "--groups", "patient", "--out", tmp_path)
     assert done.exit_code == 2
     assert "--groups requires DATA" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["compare", "reproduce"])
+def test_out_must_be_a_directory(run, wine, verb):
+    done = run(verb, *([wine] if verb == "compare" else []), "--out", "/dev/null")
+    assert str(done.exception) == "/dev/null is not a directory. Give the path of a directory."

@@ -320,7 +320,7 @@ def test_model_is_written_to_standard_output(wine):
         loaded = dimetric.load(wine.parent / "n.dimetric")  # rejects files with more bytes
         np.testing.assert_array_equal(loaded[-1].learner_.components_, expected)
     process = start_process(*words, "/dev/stdout", "--json")
-    assert "--json requires --out with another file" in process.communicate(timeout=120)[1]
+    assert "--json requires --out FILE" in process.communicate(timeout=120)[1]
 
 
 def test_streams_receive_results(run, wine, model):

@@ -5,12 +5,14 @@ import json
 import os
 import sys
 import warnings
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dimetric import KNNClassifier, save
 from dimetric._names import printable
 from dimetric.cli import _terminal, main
 from dimetric.cli._terminal import (
@@ -83,7 +85,7 @@ def test_warnings_and_tracebacks(monkeypatch, capsys):
     except KeyError as error:
         sys.excepthook(type(error), error, error.__traceback__)
     out, err = capsys.readouterr()
-    assert "file.py:3: UserWarning: \\x1b[31mred" in out
+    assert "Warning: \\x1b[31mred" in out
     assert "Traceback (most recent call last):" in err
     assert_safe(out, err)
 
@@ -165,6 +167,43 @@ def test_csv_on_a_terminal_is_escaped(monkeypatch):
         writer.write({EVIL: np.array([1.5]), "text": np.array([EVIL + " ü\n"], object)})
     assert_safe(terminal.getvalue())
     assert "ü" in terminal.getvalue()
+
+
+def terminal_output(write):
+    """Return the text that a function writes to the path of a terminal."""
+    leader, terminal = os.openpty()
+    try:
+        for path in (os.ttyname(terminal), f"/dev/fd/{terminal}"):
+            write(Path(path))
+            os.write(terminal, b"END\n")
+            content = b""
+            while not content.endswith(b"END\r\n"):
+                content += os.read(leader, 10_000)
+            yield content.decode().replace("\r\n", "\n")
+    finally:
+        os.close(leader)
+        os.close(terminal)
+
+
+def test_files_that_go_to_a_terminal_are_escaped(tmp_path):
+    """A terminal may be named as a device, or as an open file such as /dev/stdout."""
+
+    def write_table(path):
+        with ColumnWriter(path) as writer:
+            writer.write({EVIL: np.array([1.5]), "text": np.array([EVIL + " ü\x85"], object)})
+
+    def write_model(path):
+        X = np.random.default_rng(0).normal(size=(20, 3))
+        save(KNNClassifier(1).fit(X, [EVIL, "b"] * 10), path)
+
+    for text in terminal_output(write_table):
+        assert_safe(text)
+        assert "ü" in text
+        assert r"\x1b" in text
+    for text in terminal_output(write_model):
+        assert_safe(text)
+    write_table(tmp_path / "table.csv")
+    assert EVIL in (tmp_path / "table.csv").read_bytes().decode()
 
 
 TEXTS = ["=1+1", "+a", "-a", "@SUM(A1)", "\tx", "\rx", "\n=x", "＝1", "-1", "+2.5e3", "-inf", "'=x",

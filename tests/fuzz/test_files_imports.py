@@ -4,7 +4,9 @@ import os
 import subprocess
 import sys
 import threading
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import pandas as pd
 import pytest
@@ -148,7 +150,91 @@ def test_learners_of_the_user_reach_the_workers(tmp_path):
     run_python("-c", late_path + RUN, cwd=tmp_path)
 
 
-def test_implicit_folders_come_last(tmp_path, monkeypatch):
+LATE = """
+import os, sys
+from joblib.externals.loky.backend import popen_loky_posix
+CALL
+path = list(sys.path)
+mark = os.path.abspath("../ran")
+from importlib.machinery import PathFinder
+names = {each.partition(".")[0] for each in sys.modules} | sys.stdlib_module_names
+names = [each for each in names - {"own", "study"} if PathFinder.find_spec(each)]
+for name in [*names, "sitecustomize"]:  # as an unpacked archive would
+    with open(name + ".py", "w") as file:
+        file.write(f"with open({mark!r}, 'a') as file: file.write({name!r} + ' ')\\n")
+CALL
+assert sys.path == path
+"""
+OWN_LEARNER = """
+from own import Own
+from sklearn.pipeline import make_pipeline
+from sklearn.datasets import load_iris
+from dimetric import KNNClassifier
+from dimetric.selection import cross_validate
+X, y = load_iris(return_X_y=True)
+result = cross_validate(KNNClassifier(learner=Own()), X, y, cv=2, n_jobs=N_JOBS)
+assert result.test_score.min() > 0.8, result
+"""
+
+
+def late_code(call):
+    first, second = (call.replace("N_JOBS", n_jobs) for n_jobs in "12")
+    return LATE.replace("CALL", first, 1).replace("CALL", second)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["-c", "-", "-m"])
+def test_files_that_appear_after_the_start_do_not_run(tmp_path, form):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "own.py").write_text(LEARNER)
+    code = late_code(OWN_LEARNER)
+    (folder / "study.py").write_text(code)
+    words = {"-c": ["-c", code], "-": ["-"], "-m": ["-m", "study"]}[form]
+    run_python(*words, cwd=folder, path=[""], input=code if form == "-" else None)
+    assert marks(folder) == ""
+
+
+@pytest.mark.slow
+def test_joblib_finds_a_learner_with_the_name_of_an_installed_module(tmp_path):
+    folder, elsewhere = tmp_path / "folder", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    (folder / "own.py").write_text(LEARNER)
+    (elsewhere / "own.py").write_text("raise ImportError('the wrong module')")
+    call = OWN_LEARNER.replace("N_JOBS", "2")
+    (folder / "study.py").write_text(call)
+    for words in (["-c", call], ["study.py"], ["-m", "study"]):
+        run_python(*words, cwd=folder, path=[elsewhere])
+
+
+def test_search_path_is_restored(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    installed = [each for each in sys.path if each]
+    monkeypatch.setattr(sys, "path", ["", *installed, str(tmp_path), Path("ignored")])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", "/usr/share"]))
+    with safe_path_for_children():
+        assert sys.path == [*installed, Path("ignored"), "", str(tmp_path)]
+        assert os.environ["PYTHONPATH"] == "/usr/share"
+        sys.path.insert(0, "first")
+        sys.path.append("last")
+        sys.path.remove(str(tmp_path))
+    assert sys.path == ["first", "", *installed, Path("ignored"), "last"]
+    assert os.environ["PYTHONPATH"] == os.pathsep.join(["", "/usr/share"])
+
+
+def test_folder_of_installed_modules_is_not_the_folder_of_a_script(tmp_path, monkeypatch):
+    """``python -m module`` runs a module that may be in the folder of all packages."""
+    main = ModuleType("__main__")
+    main.__file__ = str(tmp_path / "launcher.py")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), "/usr/share"])
+    assert search_path() == ["/usr/share", str(tmp_path)]
+    main.__spec__ = ModuleSpec("launcher", None)
+    assert search_path() == [str(tmp_path), "/usr/share"]
+
+
+def test_current_folder_and_script_folder_come_last(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     installed = [each for each in sys.path if each]
     monkeypatch.setattr(sys, "path", ["", str(tmp_path), *installed])

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from dimetric._errors import error_text
+from dimetric._files import is_stream
 
 __all__ = ["Cell", "Store"]
 
@@ -115,12 +116,12 @@ class Store:
         self._lock = threading.RLock()
         # The owner has a random part, because the system may reuse the id of a dead process.
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex}"
+        if self.path is not None and is_stream(self.path):  # SQLite would leave files next to it
+            raise OSError(f"The store {self.path} is not a file. Give the path of a file.")
         with self._readable_errors():
+            file = ":memory:" if self.path is None else self.path
             self._db = sqlite3.connect(
-                ":memory:" if self.path is None else self.path,
-                timeout=BUSY_TIMEOUT_SECONDS,
-                isolation_level=None,
-                check_same_thread=False,
+                file, BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
             )
             self._check_tables()
             version = self._db.execute("PRAGMA user_version").fetchone()[0]

@@ -53,8 +53,8 @@ def check_json_output(json: bool, out: Path | None) -> None:
         import typer
 
         raise typer.BadParameter(
-            "--json requires --out with another file than standard output, because both would "
-            "write to it."
+            "--json requires --out FILE, because the JSON object and the results would both go to "
+            "standard output."
         )
 
 

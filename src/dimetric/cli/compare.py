@@ -76,6 +76,8 @@ def compare(
     """
     from rich.console import Console
 
+    from dimetric._files import create_folder
+
     if budget is not None and not 1 <= budget < float("inf"):
         raise typer.BadParameter(f"--budget must be a finite number >= 1, not {budget:g}.")
     seconds = budget or (BUDGET_SECONDS if data is not None else BUNDLED_BUDGET_SECONDS)
@@ -87,7 +89,7 @@ def compare(
         tables = [_bundled(name) for name in BUNDLED]
     else:
         tables = [read(data, target, drop, missing, header, needs_target=True, groups=groups)]
-    out.mkdir(parents=True, exist_ok=True)
+    create_folder(out)
     console = None if json else Console(highlight=False)
     options = {"n_neighbors": k, "random_state": seed, "n_jobs": jobs}
     results: list[dict[str, Any]] = []

@@ -72,11 +72,12 @@ def reproduce(
     """
     from rich.console import Console
 
+    from dimetric._files import create_folder
     from dimetric.experiments import _paper as paper
     from dimetric.experiments._figure import write_figure
     from dimetric.experiments._report import write
 
-    out.mkdir(parents=True, exist_ok=True)
+    create_folder(out)
     console = Console()
     neighbor_counts, results, all_scored = k or [3], [], True
     for each in neighbor_counts[:1] if experiment == 2 else neighbor_counts:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-# The last four are the full-width forms, which some programs accept as well.
+# The last four are the full-width forms, which some programs also accept.
 FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"
 FORMULA = rf"\A[{FORMULA_STARTS.replace('-', '')}\-]"
 NUMBER = r"\A[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity|nan))\z"

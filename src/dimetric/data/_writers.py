@@ -1,7 +1,5 @@
 """Write columns to CSV, Parquet or NPZ files in chunks of rows."""
 
-import codecs
-import io
 import sys
 import tempfile
 import zipfile
@@ -13,7 +11,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 
 from dimetric._files import atomic_write, is_stream
-from dimetric._names import printable
+from dimetric._names import TerminalOutput
 from dimetric.data._formulas import FormulaCells
 from dimetric.data._missing import is_missing_value
 
@@ -190,22 +188,7 @@ class _RowWriter:
 
 def _standard_output() -> Any:
     """Return standard output. If it is a terminal, control characters are escaped."""
-    return _TerminalOutput() if sys.stdout.isatty() else sys.stdout.buffer
-
-
-class _TerminalOutput(io.BufferedIOBase):
-    """Print UTF-8 text to the terminal, with control characters escaped."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        lines = self._decoder.decode(bytes(content)).split("\n")
-        sys.stdout.write("\n".join(map(printable, lines)))
-        return len(content)
+    return TerminalOutput(sys.stdout) if sys.stdout.isatty() else sys.stdout.buffer
 
 
 def _arrow(columns: Columns, schema: Any = None) -> dict[str, Any]:

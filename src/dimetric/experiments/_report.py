@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dimetric._files import atomic_write
+from dimetric._files import atomic_write, create_folder
 from dimetric._versions import installed_versions
 from dimetric.experiments._paper import Reproduction
 from dimetric.experiments._tables import DIMENSION_SEPARATOR, ScoreTable
@@ -55,7 +55,7 @@ def write(reproduction: Reproduction, folder: str | Path) -> list[Path]:
         Folder of the files. It is created if it does not exist.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    create_folder(folder)
     text, scores = folder / f"{reproduction.name}.md", folder / f"{reproduction.name}.csv"
     with atomic_write(text) as temporary:
         temporary.write_text(markdown(reproduction), encoding="utf-8")
