@@ -43,7 +43,7 @@ MAPS = [
 ]
 VOTES = [
     KNNClassifier(),
-    KNNClassifier(5, learner=NCA(2)),
+    KNNClassifier(5, learner=NCA(2, reg=0.01)),
     KNNClassifier(7, learner=LDA(), weights="distance"),
     KNNClassifier(1, learner=KPCA(2)),
     KNNClassifier(60),

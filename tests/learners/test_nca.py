@@ -81,9 +81,9 @@ def test_auto_start_chooses_lda_pca_or_identity(n_components, n_classes, expecte
 def test_starts_in_the_unit_of_the_samples_are_rescaled(init, L0):
     """Maps by LDA do not depend on the unit, and given maps are not changed."""
     if isinstance(init, str) and init != "lda":
-        # The typical squared distance between samples is 4, and that to the centre is 2.
+        # The typical squared distance between samples is 16, and that to the centre is 8.
         Z = (X - np.median(X, axis=0)) @ L0.T
-        L0 = L0 * (2 / np.median(np.sum((Z - np.median(Z, axis=0)) ** 2, axis=1))) ** 0.5
+        L0 = L0 * (8 / np.median(np.sum((Z - np.median(Z, axis=0)) ** 2, axis=1))) ** 0.5
     facts = NCA(2, init=init, max_iter=200).fit(X, y).metadata()
     np.testing.assert_allclose(facts["initial_objective"], naive(L0, X, y))
 

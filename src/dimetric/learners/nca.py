@@ -58,8 +58,8 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
         than ``min(n_samples, n_features)``, otherwise "identity".
-        Named maps other than "lda" are rescaled to a typical squared distance of 4 between samples,
-        and an array is used as it is.
+        "identity", "pca" and "random" are rescaled to a typical squared distance of 16 between
+        samples. "lda" and arrays are used as they are.
     solver : {"lbfgs", "bgd", "sgd"} or solver object, default="lbfgs"
         Solver: :class:`~dimetric.solvers.LBFGS`, :class:`~dimetric.solvers.GradientDescent`, or
         :class:`~dimetric.solvers.SGD` for data too large to evaluate all pairs of samples.
