@@ -193,25 +193,23 @@ class _Crew(Generic[S, T]):
     def __init__(self, work: Callable[[Iterator[S]], T], iterators: list[Iterator[S]]) -> None:
         self.stops: list[bool] = []
         self._helpers = [_Helper(work, tasks, self.stops) for tasks in iterators]
-        self._started, self._ended = _Flag(), _Flag()
+        self._ended = _Flag()
         self._error: RuntimeError | None = None
 
-    def run(self, own: Callable[[], T] | None = None) -> list[T]:
-        """Run the threads, and meanwhile `own` in this thread. Return all results."""
+    def run(self) -> list[T]:
+        """Run the threads, and return their results."""
         try:
             try:
                 start_new_thread(self._manage, ())  # Ctrl-C comes before the `try` or after this
             except RuntimeError:  # too many threads
                 self._ended.set()
                 raise
-            self._started.wait()
-            results = [] if own is None else [own()]
             self._ended.wait()
         finally:
             self._stop()
         if self._error is not None:
             raise self._error
-        return results + [helper.result() for helper in self._helpers]
+        return [helper.result() for helper in self._helpers]
 
     def _manage(self) -> None:
         running = []
@@ -222,7 +220,6 @@ class _Crew(Generic[S, T]):
         except RuntimeError as error:  # too many threads
             self._error = error
             self.stops.append(True)
-        self._started.set()
         for helper in running:
             helper.ended.wait()
             while helper.is_alive():  # Python deletes the thread
@@ -298,14 +295,9 @@ def run_on_threads(
             return [work(iter(tasks))]
         queue = iter(tasks)
         iterators = [queue if shared_queue else iter(tasks[t::threads]) for t in range(threads)]
-        if not shared_queue:
-            # The calling thread only waits. When it worked too, LMNN took a sixth longer on two
-            # cores. This was measured, and the cause is unknown.
-            return _Crew(work, iterators).run()
-        # With a shared queue, the calling thread works too, because starting one more thread takes
-        # milliseconds once the others are busy.
-        crew = _Crew(work, iterators[1:])
-        return crew.run(lambda: work(_until(crew.stops, queue)))
+        # The calling thread only waits. If it worked too, an interrupt could leave a lock locked,
+        # such as that of numba's compiler, and the other threads would wait for it for ever.
+        return _Crew(work, iterators).run()
 
 
 def map_on_threads(

@@ -21,7 +21,7 @@ from dimetric._arrays.threads import run_on_threads, stop_if_interrupted
 
 LANES = 16  # sources searched together
 GROUP_NODES = 400  # maximum number of nodes visited to find the sources of a group
-MAX_SEARCHED_NODES = 2**16  # in one call of a kernel, which takes some hundredths of a second
+MAX_SEARCHED_NODES = 2**13  # in one call of a kernel, which takes some hundredths of a second
 TRANSPOSED_NODES = 64  # nodes in a block that is transposed within the cache
 
 
