@@ -164,7 +164,7 @@ def _equal_rows_note(equal: EqualRows, n_rows: int, has_groups: bool) -> str:
     if has_groups:
         return f"{note}."
     if not equal.n_copies:
-        return f"{note}. Chance may explain them, so folds may split them."
+        return f"{note}. Such rows are likely to recur in new data, so folds may split them."
     copies = "These are" if equal.n_copies == equal.n_repeated else f"{equal.n_copies} of them are"
     return f"{note}. {copies} probably copies, so folds do not split them."
 

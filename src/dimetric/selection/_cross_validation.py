@@ -15,7 +15,7 @@ from dimetric.selection._splits import splits
 
 __all__ = ["CrossValidation", "cross_validate", "metadata_cross_validate"]
 
-# Its processes do not import modules from the current folder.
+# Its processes search the current folder last, so that no file there replaces another module.
 safe_cross_validate = safe_path_for_children()(model_selection.cross_validate)
 
 

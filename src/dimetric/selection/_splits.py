@@ -217,21 +217,17 @@ def _groups_of_copies(X: Any, n: int, labels: np.ndarray | None, cv: int) -> np.
     found = None if table is None else equal_rows(table, labels, cv)
     if found is None or found.groups is None:
         return np.arange(n)
-    others = found.n_repeated - found.n_copies
-    coincidences = (
-        f" Chance may explain {others} other samples that equal another." if others else ""
-    )
     warn(
-        f"{found.n_copies} of {n} samples are probably copies of each other. Copies are kept in "
-        f"the same fold. To let them be split, pass groups=np.arange(n_samples).{coincidences}"
+        f"{found.n_copies} of {n} samples are copies of each other. Copies are kept in the same "
+        "fold. To let them be split, pass groups=np.arange(n_samples)."
     )
     return found.groups
 
 
-def _as_numbers(X: Any) -> Any:
-    """Return X as numbers, and categories as codes. Return None for other input."""
+def _as_numbers(X: Any) -> np.ndarray | None:
+    """Return X as numbers, and categories as codes. Return None for sparse and other input."""
     if issparse(X):
-        return X if X.ndim == 2 and X.shape[1] and X.dtype.kind in "iufb" else None
+        return None
     try:
         if hasattr(X, "columns") and hasattr(X, "dtypes"):
             return np.column_stack([_column_numbers(each) for each in columns_of(X).values()])
