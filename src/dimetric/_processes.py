@@ -7,6 +7,7 @@ last, for the modules of the user.
 """
 
 import os
+import site
 import sys
 import sysconfig
 import threading
@@ -159,12 +160,12 @@ def _is_current_or_script_folder(entry: object) -> bool:
         return False  # Python ignores such entries
     if not os.path.isabs(entry):
         entry = os.path.join(_current_folder(), entry)
-    main = sys.modules.get("__main__")
-    # A module that ``python -m`` runs may be in the folder of all installed packages.
-    is_script = getattr(main, "__spec__", None) is None
-    script = (getattr(main, "__file__", None) or "") if is_script else ""
-    folders = filter(None, (_current_folder(), os.path.dirname(script)))
-    return not os.path.isabs(entry) or os.path.realpath(entry) in map(os.path.realpath, folders)
+    script = getattr(sys.modules.get("__main__"), "__file__", None) or ""
+    folders = [_current_folder(), os.path.dirname(script)]
+    if folders[1] in (*STANDARD_LIBRARY, *site.getsitepackages(), site.getusersitepackages()):
+        del folders[1]  # ``python -m`` runs an installed module
+    real_folders = map(os.path.realpath, filter(None, folders))
+    return not os.path.isabs(entry) or os.path.realpath(entry) in real_folders
 
 
 def _current_folder() -> str:

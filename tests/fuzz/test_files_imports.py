@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
@@ -230,7 +229,7 @@ def test_folder_of_installed_modules_is_not_the_folder_of_a_script(tmp_path, mon
     monkeypatch.setitem(sys.modules, "__main__", main)
     monkeypatch.setattr(sys, "path", [str(tmp_path), "/usr/share"])
     assert search_path() == ["/usr/share", str(tmp_path)]
-    main.__spec__ = ModuleSpec("launcher", None)
+    monkeypatch.setattr("site.getsitepackages", lambda: [str(tmp_path)])
     assert search_path() == [str(tmp_path), "/usr/share"]
 
 
