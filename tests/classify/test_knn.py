@@ -338,3 +338,12 @@ def test_class_learners_accept_targets_that_are_classes():
     X, y = load_diabetes(return_X_y=True)
     for learner in (PCA(3), make_pipeline(StandardScaler(), PCA(3))):
         KNNRegressor(learner=learner).fit(X, y)
+
+
+def test_metric_that_returns_nan_raises():
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 3, size=(150, 3)) * 0.1 + 1000.3  # a row of equal values has no correlation
+    for weights in ("uniform", "distance"):
+        model = KNNClassifier(5, metric="correlation", weights=weights).fit(X, np.arange(150) % 2)
+        with pytest.raises(ValueError, match="metric='correlation' returned NaN"):
+            model.predict_proba(X)

@@ -198,6 +198,18 @@ def test_hostile_names():
     assert all(line.startswith("--") for line in text.splitlines()[:3])
 
 
+@pytest.mark.parametrize("table", ["ΟΔΟΣ", "İstanbul"])
+def test_names_whose_lower_case_python_and_duckdb_spell_differently(table):
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    script = to_sql(PCA(1).fit(X), table=table)
+    frame = pd.DataFrame(X, columns=["x0", "x1"]).assign(id=range(5))  # noqa: F841 - DuckDB reads it
+    with duckdb.connect() as db:
+        db.execute(f"CREATE TABLE {quote_name(table)} AS SELECT * FROM frame")
+        db.execute(script)
+        with pytest.raises(duckdb.Error, match="There already is"):
+            db.execute(script)
+
+
 def test_file_and_errors(tmp_path):
     frame, X, y = data(50)
     model = LDA().fit(frame[NAMES], y)

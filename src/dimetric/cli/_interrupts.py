@@ -33,7 +33,8 @@ def ending_on_signals() -> Iterator[None]:
     signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
     threading.Thread(target=_end_in_time, args=(wake,), daemon=True).start()
     for number in LINES:
-        signal.signal(number, _raise)
+        if signal.getsignal(number) != signal.SIG_IGN:  # ignored by "command &" in a script
+            signal.signal(number, _raise)
     try:
         yield
     finally:

@@ -63,8 +63,9 @@ def transaction(dialect: str, created: Sequence[str]) -> tuple[str, str]:
         "Nothing was changed. Remove it if an earlier run of this script created it. Otherwise, "
         "rename it, or export the model for a table with another name."
     )
-    # DuckDB ignores the case of names.
-    names = [quote_string(each.lower() if dialect == "duckdb" else each) for each in created]
+    names = [quote_string(each) for each in created]
+    if dialect == "duckdb":  # DuckDB ignores the case of names, by rules of its own
+        names = [f"lower({each})" for each in names]
     parts = {
         "names": ", ".join(names),
         "n_names": len(created),

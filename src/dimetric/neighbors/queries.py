@@ -146,6 +146,7 @@ class Queries:
                 metric=self._metric,
                 metric_params=self._params,
             )
+        self._require_numbers(D)
         if self.excludes_self:
             D[np.arange(len(rows)), rows] = np.inf
         return D
@@ -171,7 +172,16 @@ class Queries:
         else:
             found = metric_neighbors(Z, k, points, metric=self._metric, metric_params=self._params)
         distances, indices = (to_host(a) for a in found)
+        self._require_numbers(distances)
         return distances, indices
+
+    def _require_numbers(self, distances: np.ndarray) -> None:
+        """Raise if the metric returned NaN, as "correlation" does for a sample of equal values."""
+        if not is_euclidean(self._metric, self._params) and np.any(np.isnan(distances)):
+            raise ValueError(
+                f"metric={self._metric!r} returned NaN, because it is undefined for some of the "
+                "samples. Choose another metric, or leave these samples out."
+            )
 
     @cached_property
     def _on_host(self) -> tuple[Any, Any]:
