@@ -196,6 +196,19 @@ def test_verbs_end_with_one_line(files, verb, signals, status, line):
         (files / "new.csv").unlink(missing_ok=True)
 
 
+def test_ignored_signals_stay_ignored(files):
+    """A shell lets commands in the background ignore Ctrl-C."""
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by the command
+    try:
+        process = command(files, *VERBS["info"])
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    while process.poll() is None:
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.1)
+    assert process.returncode == 0, process.communicate()[1]
+
+
 def show_delays(name, count):
     """Interrupt a call or a verb, and print the longest delays."""
     reports = list(interrupt_often(name, count))
