@@ -11,8 +11,8 @@ import array_api_compat as compat
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.namespaces import Array
-from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Interval, Progress, check_params
 from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem, Solution
 from dimetric.learners._fitting.verbose import report
