@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.threads import (
     ROWS_PER_THREAD,
     map_on_threads,
-    one_blas_thread,
     run_on_threads,
     stop_if_interrupted,
     uninterrupted,

@@ -59,6 +59,7 @@ fit_case("LDA", lambda dm: dm.LDA(), 4_000, 2_500)
 fit_case("ANMM", lambda dm: dm.ANMM(), 30_000, 30)
 fit_case("DMLMJ", lambda dm: dm.DMLMJ(), 20_000, 100)
 fit_case("NCA", lambda dm: dm.NCA(), 6_000, 20)
+fit_case("LMNN_short", lambda dm: dm.LMNN(max_iter=40), 2_500, 10)
 fit_case("LMNN", lambda dm: dm.LMNN(), 20_000, 20)
 fit_case("MCML", lambda dm: dm.MCML(), 4_000, 15)
 fit_case("LDML", lambda dm: dm.LDML(), 4_000, 15)
@@ -178,24 +179,38 @@ def children():
     return open(path).read().split() if os.path.exists(path) else []
 
 
+RAISED = []  # where the last interrupt was raised
+
+
+def interrupt(number, frame):
+    """Handle SIGINT as Python does, and keep the place."""
+    RAISED[:] = places(traceback.extract_stack(frame))
+    raise KeyboardInterrupt
+
+
+def places(frames):
+    return [f"{os.path.basename(f.filename)}:{f.lineno} {f.name}" for f in frames[-4:]]
+
+
 def attempt(call):
     """Run the call, and report its end."""
     outcome, where = "finished", []
+    RAISED.clear()
     try:
         call()
-    except KeyboardInterrupt as interrupt:
+    except KeyboardInterrupt as error:
         back, outcome = monotonic(), "interrupted"
-        frames = traceback.extract_tb(interrupt.__traceback__)
-        where = [f"{os.path.basename(f.filename)}:{f.lineno} {f.name}" for f in frames[-4:]]
+        where = places(traceback.extract_tb(error.__traceback__))
     except BaseException as error:
         back, outcome = monotonic(), f"{type(error).__name__}: {error}"
     else:
         back = monotonic()
-    return {"back": back, "outcome": outcome, "where": where}
+    return {"back": back, "outcome": outcome, "where": where, "raised": list(RAISED)}
 
 
 def main():
     faulthandler.register(signal.SIGUSR1)  # shows where a call hangs
+    signal.signal(signal.SIGINT, interrupt)
     call = CASES[sys.argv[1]]()
     before = state()
     print("ready", flush=True)

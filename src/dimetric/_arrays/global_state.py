@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn import get_config, set_config
 
-from dimetric._arrays.threads import one_blas_thread
+from dimetric._arrays.blas_limit import one_blas_thread
 
 F = TypeVar("F", bound=Callable[..., Any])
 

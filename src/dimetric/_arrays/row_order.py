@@ -30,7 +30,8 @@ def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     bits = np.ascontiguousarray(X + 0.0).view(f"i{X.itemsize}")
     bits ^= (bits >> (8 * X.itemsize - 1)) | np.iinfo(bits.dtype).min
     keys = bits.astype(f">i{X.itemsize}")
-    rows = keys.view(np.dtype((np.void, X.shape[1] * X.itemsize))).ravel()
+    # NumPy drops an interrupt that comes while it looks up a dtype such as (np.void, 8).
+    rows = keys.view(f"V{X.shape[1] * X.itemsize}").ravel()
     by_content = np.argsort(rows, kind="stable")
     return by_content[np.argsort(codes[by_content], kind="stable")]
 

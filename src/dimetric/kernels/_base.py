@@ -7,9 +7,9 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
-from dimetric._arrays.threads import one_blas_thread
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import StrOptions, check_same_namespace, wrap_like_input
 from dimetric.kernels._coordinates import Coordinates

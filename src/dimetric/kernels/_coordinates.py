@@ -18,9 +18,9 @@ from numbers import Integral
 
 import numpy as np
 
+from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
-from dimetric._arrays.threads import one_blas_thread
 from dimetric.kernels._factor import (
     SAMPLES_IDENTICAL,
     Lift,

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Generic
 import array_api_compat as compat
 import numpy as np
 
+from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.namespaces import Array
-from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Interval, Progress, check_params
 from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem, Solution
 from dimetric.learners._fitting.verbose import report
