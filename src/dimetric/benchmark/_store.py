@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from dimetric._arguments import check_types
+
 __all__ = ["Cell", "Store"]
 
 STORE_VERSION = 1
@@ -121,6 +123,7 @@ class Store:
                 f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version={STORE_VERSION}; END"
             )
 
+    @check_types
     def get(self, keys: Iterable[str]) -> dict[str, Cell]:
         """Return the finished cells among the given keys, by key.
 
@@ -132,6 +135,7 @@ class Store:
         cells = {}
         with self._lock, self._readable_errors():
             for key in keys:
+                _check_string("keys", key)
                 row = self._db.execute("SELECT * FROM cells WHERE key = ?", (key,)).fetchone()
                 if row is not None:
                     cells[key] = _cell(row[1:])
@@ -141,6 +145,7 @@ class Store:
         with self._lock, self._readable_errors():
             return int(self._db.execute("SELECT COUNT(*) FROM cells").fetchone()[0])
 
+    @check_types
     def claim(self, fit: str, keys: Sequence[str], *, retry: bool = False) -> bool:
         """Claim a fit. Return False if it is finished or claimed by another process.
 
@@ -178,6 +183,7 @@ class Store:
             until = time.time() + LEASE_SECONDS
             db.execute("UPDATE claims SET until = ? WHERE owner = ?", (until, self._owner))
 
+    @check_types
     def add(self, fit: str, cells: dict[str, Cell]) -> None:
         """Add the cells of a fit in one transaction. They are durable when this method returns.
 
@@ -192,6 +198,9 @@ class Store:
         updates = ", ".join(f"{name} = excluded.{name}" for name in Cell._fields)
         with self._transaction(durable=True) as db:
             for key, cell in cells.items():
+                _check_string("cells", key)
+                _check_string("data", cell.data)
+                _check_string("learner", cell.learner)
                 db.execute(
                     f"INSERT INTO cells VALUES ({placeholders}) ON CONFLICT (key) DO UPDATE "
                     f"SET {updates} WHERE cells.status != 'ok'",
@@ -252,6 +261,12 @@ class Store:
                     f"{self.path} is not a benchmark store. Choose another file."
                 ) from error
             raise OSError(f"The store {self.path} cannot be used: {error}.") from error
+
+
+def _check_string(name: str, value: Any) -> None:
+    """Raise unless a key or a name is a string, because SQLite stores other types, too."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} contains {value!r:.100}, which is not a string.")
 
 
 def _cell(row: Sequence[Any]) -> Cell:
