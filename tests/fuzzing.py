@@ -17,6 +17,7 @@ import sys
 import threading
 import warnings
 from contextlib import contextmanager
+from functools import cache
 
 import joblib
 import numpy as np
@@ -25,7 +26,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import FitFailedWarning
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController
 
 FACTOR = int(os.environ.get("DIMETRIC_FUZZ_FACTOR", "1"))
 MAX_SECONDS = 120  # per call; a hundred times as long as the slowest call takes
@@ -211,6 +212,12 @@ class Refused(Exception):
     """The call raised an error that it may raise."""
 
 
+@cache
+def libraries():
+    """Return the libraries with threads that the first call finds. The search is slow."""
+    return ThreadpoolController()
+
+
 def process_state():
     """Return a description of everything that a call must not change."""
     return {
@@ -221,18 +228,13 @@ def process_state():
         "environment": dict(os.environ),
         "directory": os.getcwd(),
         "import path": list(sys.path),
-        "threads of libraries": {
-            each["filepath"]: each["num_threads"] for each in threadpool_info()
-        },
+        "threads of libraries": [each["num_threads"] for each in libraries().info()],
         "threads": threading.active_count(),
     }
 
 
 def changes(before, after):
-    """Return what differs between two states. A library that was imported is not a change."""
-    loaded = after["threads of libraries"]
-    for path in loaded.keys() - before["threads of libraries"].keys():
-        del loaded[path]
+    """Return what differs between two states."""
     return {name: (before[name], after[name]) for name in before if before[name] != after[name]}
 
 
@@ -246,6 +248,8 @@ def digest(value):
         return digest([value.shape, value.data, value.indices, value.indptr])
     if isinstance(value, np.ma.MaskedArray):
         return digest([value.data, value.mask])
+    if isinstance(value, pd.DataFrame):  # the hash depends on caches of pandas
+        return repr([value.columns.tolist(), value.dtypes.tolist(), value.to_numpy(object)])
     try:
         return joblib.hash(value)
     except Exception:

@@ -25,17 +25,40 @@ TILE_SIZE = 256  # rows and columns of a tile; two tiles fit into a core's cache
 FLOAT32_LIMIT, FLOAT64_LIMIT = 2.0**40, 2.0**200
 
 
+def ignoring_overflow() -> np.errstate:
+    """Return a context without warnings about overflow.
+
+    Use it where infinite results are reported as errors, and for scikit-learn's validation, which
+    sums all values to find NaN: the sum of finite numbers may overflow.
+    """
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+def checked_mapped(Z: Array) -> Array:
+    """Return mapped samples. Raise if a value has overflowed."""
+    xp = namespace(Z)
+    with ignoring_overflow():
+        is_finite = bool(xp.isfinite(xp.sum(Z))) or bool(xp.all(xp.isfinite(Z)))
+    if not is_finite:
+        raise ValueError(
+            f"The mapped samples are too large for {Z.dtype}, because the values of X are large "
+            "compared with those of the training samples. Check or rescale X."
+        )
+    return Z
+
+
 def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = False) -> Array:
     """Return Z as a finite floating array of `ndim` dimensions, without an estimator."""
     if is_foreign(Z):
         return _checked_foreign(Z, 1, ndim=ndim, name=name)
-    Z = check_array(
-        Z,
-        accept_sparse="csr" if accept_sparse else False,
-        dtype=_dtype_for(Z),
-        allow_nd=ndim > 2,
-        input_name=name,
-    )
+    with ignoring_overflow():
+        Z = check_array(
+            Z,
+            accept_sparse="csr" if accept_sparse else False,
+            dtype=_dtype_for(Z),
+            allow_nd=ndim > 2,
+            input_name=name,
+        )
     return sparse.csr_array(Z) if sparse.issparse(Z) else Z  # replaces the legacy csr_matrix
 
 
@@ -85,7 +108,8 @@ def checked_samples(
         X = _checked_foreign(X, min_samples)
         validate_data(learner, X, reset=reset, skip_check_array=True)
         return X
-    X = validate_data(learner, X, reset=reset, **_validation_options(learner, X, min_samples))
+    with ignoring_overflow():
+        X = validate_data(learner, X, reset=reset, **_validation_options(learner, X, min_samples))
     return sparse.csr_array(X) if sparse.issparse(X) else X  # replaces the legacy csr_matrix
 
 
@@ -105,7 +129,8 @@ def checked_samples_with_labels(
     y = to_host(y) if is_foreign(y) else y
     if y is None or not is_foreign(X):
         options = _validation_options(learner, X, min_samples)
-        X, y = validate_data(learner, X, y, reset=reset, multi_output=multi_output, **options)
+        with ignoring_overflow():
+            X, y = validate_data(learner, X, y, reset=reset, multi_output=multi_output, **options)
     else:
         X = checked_samples(learner, X, reset=reset, min_samples=min_samples)
         y = np.asarray(y) if multi_output else column_or_1d(y, warn=True)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from dimetric._arrays.namespaces import to_host
 from dimetric._warnings import warn
 from dimetric.data._missing import is_missing
-from dimetric.data._samples import samples_of
+from dimetric.data._samples import samples_for_distances
 from dimetric.data._tables import open_table
 from dimetric.supervision._groups import group_values
 from dimetric.supervision.labels import may_be_classes
@@ -115,7 +115,9 @@ def read_samples(
         needs_target=needs_target,
         option_names=option_names,
     )
-    samples = samples_of(table.columns, table.target, missing=missing, extra=extra, name=table.name)
+    samples = samples_for_distances(
+        table.columns, table.target, missing=missing, extra=extra, name=table.name
+    )
     is_file = isinstance(source, str | Path)
     found = TableSamples(
         samples.columns,
@@ -247,7 +249,7 @@ def _samples_with_target(
     check_consistent_length(next(iter(table.columns.values())), y)
     while name in table.columns:
         name += "_"
-    samples = samples_of(table.columns | {name: y}, name, missing=missing, extra=extra)
+    samples = samples_for_distances(table.columns | {name: y}, name, missing=missing, extra=extra)
     notes = [*table.notes, *samples.notes]
     found = TableSamples(
         samples.columns, samples.y, samples.rows, name, "table", "a data frame", notes
@@ -265,7 +267,7 @@ def _samples_of_arrays(X: Any, y: np.ndarray, name: str, missing: str) -> TableS
     )
     check_consistent_length(X, y)
     columns = {f"x{i}": X[:, i] for i in range(X.shape[1])}
-    samples = samples_of(columns | {name: y}, name, missing=missing)
+    samples = samples_for_distances(columns | {name: y}, name, missing=missing)
     return TableSamples(
         X[samples.rows], samples.y, samples.rows, name, "data", "arrays", samples.notes
     )

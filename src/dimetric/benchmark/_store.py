@@ -16,6 +16,7 @@ from types import NoneType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from dimetric._arguments import check_types
 from dimetric._errors import error_text
 from dimetric._files import is_stream
 
@@ -146,6 +147,7 @@ class Store:
             if kinds.get(name) != "table" or found != columns or "trigger" in kinds.values():
                 raise ValueError(f"{self.path} is not a benchmark store. Choose another file.")
 
+    @check_types
     def get(self, keys: Iterable[str]) -> dict[str, Cell]:
         """Return the finished cells among the given keys, by key.
 
@@ -157,6 +159,7 @@ class Store:
         cells = {}
         with self._lock, self._readable_errors():
             for key in keys:
+                _check_string("keys", key)
                 row = self._db.execute("SELECT * FROM cells WHERE key = ?", (key,)).fetchone()
                 if row is not None:
                     cells[key] = self._cell(row)
@@ -166,6 +169,7 @@ class Store:
         with self._lock, self._readable_errors():
             return int(self._db.execute("SELECT COUNT(*) FROM cells").fetchone()[0])
 
+    @check_types
     def claim(self, fit: str, keys: Sequence[str], *, retry: bool = False) -> bool:
         """Claim a fit. Return False if it is finished or claimed by another process.
 
@@ -203,6 +207,7 @@ class Store:
             until = time.time() + LEASE_SECONDS
             db.execute("UPDATE claims SET until = ? WHERE owner = ?", (until, self._owner))
 
+    @check_types
     def add(self, fit: str, cells: dict[str, Cell]) -> None:
         """Add the cells of a fit in one transaction. They are durable when this method returns.
 
@@ -217,6 +222,9 @@ class Store:
         updates = ", ".join(f"{name} = excluded.{name}" for name in Cell._fields)
         with self._transaction(durable=True) as db:
             for key, cell in cells.items():
+                _check_string("cells", key)
+                _check_string("data", cell.data)
+                _check_string("learner", cell.learner)
                 db.execute(
                     f"INSERT INTO cells VALUES ({placeholders}) ON CONFLICT (key) DO UPDATE "
                     f"SET {updates} WHERE cells.status != 'ok'",
@@ -296,6 +304,12 @@ class Store:
             raise OSError(f"The store {self.path} cannot be used: {error_text(error)}.") from error
         except UnicodeDecodeError as error:  # in the message of an error of SQLite
             raise OSError(f"The store {self.path} is damaged.") from error
+
+
+def _check_string(name: str, value: Any) -> None:
+    """Raise unless a key or a name is a string, because SQLite stores other types, too."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} contains {value!r:.100}, which is not a string.")
 
 
 def _any_not_ok(cells: Iterable[Cell]) -> bool:

@@ -17,6 +17,7 @@ DATE_PATTERN = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([T ].*)?"
 )
 MAX_DATES_CHECKED = 1000  # values of a column that are compared with DATE_PATTERN, to save time
+MAX_NUMBER = 1e150  # sums of squares of larger numbers overflow
 MAX_QUOTED_CHARACTERS = 40  # of a value quoted in a message
 BOOLEAN_TEXTS = {"true": 1.0, "false": 0.0}
 COMMA_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
@@ -137,6 +138,26 @@ def numeric_column(name: str, values: np.ndarray) -> np.ndarray:
     if np.any(np.isinf(numbers)):
         raise ValueError(f"Column {name!r} holds infinite values. Replace them or drop the column.")
     return numbers
+
+
+def check_magnitude(name: str, values: np.ndarray) -> None:
+    """Raise if squares of the values of a numeric column may overflow.
+
+    Examples
+    --------
+    >>> check_magnitude("mass", np.array([1.0, 1e200]))
+    Traceback (most recent call last):
+    ...
+    ValueError: Column 'mass' holds values around 1e+200, whose squares are too large for float64...
+    """
+    if values.dtype.kind != "f":
+        return
+    largest = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+    if largest > MAX_NUMBER:
+        raise ValueError(
+            f"Column {name!r} holds values around {largest:.0e}, whose squares are too large for "
+            "float64. Rescale the column or drop it."
+        )
 
 
 def median(name: str, values: np.ndarray) -> float:

@@ -9,6 +9,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from dimetric._arguments import ArgumentErrorMixin
+from dimetric._arrays.validation import ignoring_overflow
 from dimetric._compat import StrOptions, check_params
 from dimetric._names import suggest
 from dimetric._warnings import warn
@@ -240,9 +241,10 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         return np.concatenate(parts, axis=1), unknown
 
     def _check_numeric_array(self, X: Any) -> np.ndarray:
-        return check_array(
-            X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator=self
-        )
+        with ignoring_overflow():
+            return check_array(
+                X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator=self
+            )
 
     def _check_missing(self, features: np.ndarray) -> None:
         if self.missing != "raise":

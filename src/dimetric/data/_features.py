@@ -7,7 +7,7 @@ import numpy as np
 
 from dimetric._names import suggest
 from dimetric.data._categories import unknown_categories_note
-from dimetric.data._columns import columns_of
+from dimetric.data._columns import check_magnitude, columns_of
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._files import TableFile
 from dimetric.data._samples import dropped_rows_note
@@ -150,6 +150,8 @@ class FeatureReader:
             complete = ~np.isnan(features).any(axis=1)
             features = features[complete]
             if len(features):
+                for name, values in zip(encoder.get_feature_names_out(), features.T, strict=True):
+                    check_magnitude(str(name), values)
                 for each in scalers:
                     features = each.transform(features)
             rows = np.arange(self.n_rows, self.n_rows + len(complete))

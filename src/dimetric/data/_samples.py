@@ -1,11 +1,12 @@
 """Convert the columns of a table to samples: select complete rows, separate the target."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dimetric._warnings import warn
+from dimetric.data._columns import check_magnitude
 from dimetric.data._dataset import DataSet
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._missing import is_missing
@@ -120,6 +121,16 @@ def samples_of(
     rows, notes = _kept_rows(columns, features, target, missing)
     y = None if target is None else _as_target(columns[target], rows)
     return Samples({each: columns[each][rows] for each in features}, y, rows, notes)
+
+
+def samples_for_distances(
+    columns: Mapping[str, np.ndarray], target: str | None, **options: Any
+) -> Samples:
+    """Return samples as :func:`samples_of` does. Raise if a feature is too large for distances."""
+    samples = samples_of(columns, target, **options)
+    for name, values in samples.columns.items():
+        check_magnitude(name, values)
+    return samples
 
 
 def _kept_rows(

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
-from dimetric._arrays.validation import checked_samples
+from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
 from dimetric._compat import StrOptions, check_same_namespace, wrap_like_input
 from dimetric.kernels._coordinates import Coordinates
 from dimetric.kernels._feature_space import feature_space
@@ -75,7 +75,9 @@ class KernelMetric(PairScoringMixin, Learner):
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="components_", method="transform")
         samples = checked_samples(self, X, reset=False)
-        return wrap_like_input(self._mapped(samples), X, self)
+        with ignoring_overflow():
+            Z = self._mapped(samples)
+        return wrap_like_input(checked_mapped(Z), X, self)
 
     def transformer(self) -> Array:
         """Return the coefficients A, of shape (n_components, n_references)."""

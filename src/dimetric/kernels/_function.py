@@ -12,7 +12,7 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace
 from dimetric._arrays.threads import run_on_threads
-from dimetric._arrays.validation import asymmetric_pair
+from dimetric._arrays.validation import asymmetric_pair, ignoring_overflow
 from dimetric.kernels.kernel import FUNCTION_PARAMETERS, NAMES, Kernel
 from dimetric.linalg.symmetric import TILE_SIZE, PackedSymmetric, upper_tiles
 
@@ -154,6 +154,7 @@ class KernelFunction:
         remedy = "Set n_landmarks, for example kernel=Kernel(n_landmarks=1000)."
         require_memory(size * n_values, f"The kernel between {n} and {m} samples", remedy)
 
+    @ignoring_overflow()  # checked_values raises
     def _prepared(self, X: Array, Y: Array) -> tuple[Array, Array]:
         """Do all work that :meth:`_values` needs once per row, and return the prepared X and Y."""
         if callable(self.name):
@@ -171,6 +172,7 @@ class KernelFunction:
             Y = xp.concat([Y, xp.ones_like(y), y], axis=1)
         return (_unit(X), _unit(Y)) if self.name == "cosine" else (X, Y)
 
+    @ignoring_overflow()  # checked_values raises
     def _values(self, A: Array, B: Array) -> Array:
         """Return the kernel matrix of prepared rows, in float64."""
         if callable(self.name):
@@ -182,8 +184,7 @@ class KernelFunction:
         if self.name == "rbf":
             return _exp_nonpositive(K)
         if self.name == "poly":
-            with np.errstate(over="ignore", invalid="ignore"):  # checked_values raises
-                return (self.gamma * K + self.coef0) ** self.degree
+            return (self.gamma * K + self.coef0) ** self.degree
         return xp.tanh(self.gamma * K + self.coef0) if self.name == "sigmoid" else K
 
 

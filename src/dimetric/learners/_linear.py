@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows
-from dimetric._arrays.validation import checked_samples
+from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
 from dimetric._compat import check_same_namespace, wrap_like_input
 from dimetric.learners._base import Learner
 from dimetric.learners._pair_scoring import PairScoringMixin
@@ -50,10 +50,13 @@ class LinearMetric(PairScoringMixin, Learner):
         check_same_namespace(X, self, attribute="components_", method="transform")
         samples = checked_samples(self, X, reset=False)
         L, offset = asarray_like(self.components_, samples), asarray_like(self.offset_, samples)
-        if sparse.issparse(samples):
-            return wrap_like_input(samples @ L.T - offset @ L.T, X, self)
-        moved = samples - offset if namespace(offset).any(offset != 0) else samples
-        return wrap_like_input(moved @ L.T, X, self)
+        with ignoring_overflow():
+            if sparse.issparse(samples):
+                Z = samples @ L.T - offset @ L.T
+            else:
+                moved = samples - offset if namespace(offset).any(offset != 0) else samples
+                Z = moved @ L.T
+        return wrap_like_input(checked_mapped(Z), X, self)
 
     def inverse_transform(self, Z: Array) -> Array:
         r"""Map back: return :math:`o + L^+ z`, the pre-images that are closest to the offset.

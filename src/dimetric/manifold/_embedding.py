@@ -8,7 +8,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
-from dimetric._arrays.validation import checked_samples
+from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
 from dimetric._compat import check_same_namespace, wrap_like_input
 from dimetric.learners._base import Learner
 from dimetric.neighbors.landmarks import draw_landmarks
@@ -67,7 +67,9 @@ class Embedding(Learner, ABC):
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="embedding_", method="transform")
         samples = checked_samples(self, X, reset=False)
-        return wrap_like_input(asarray_like(self._place(samples), samples), X, self)
+        with ignoring_overflow():
+            Z = asarray_like(self._place(samples), samples)
+        return wrap_like_input(checked_mapped(Z), X, self)
 
     @property
     def _n_features_out(self) -> int:
