@@ -12,7 +12,7 @@ from dimetric.advice._choose import _limit_to_time, _split_rows, choose
 from dimetric.advice._insight import insight
 from dimetric.advice._race import RaceOptions, run_race, scores_on_common_folds
 from dimetric.advice._stratified import stratified_rows
-from dimetric.benchmark._store import Cell
+from dimetric.benchmark._cell import Cell
 from dimetric.data import make_parallel_bands
 from dimetric.kernels import Kernel
 

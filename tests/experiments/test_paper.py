@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold
 
 from dimetric.benchmark import BenchmarkResult
-from dimetric.benchmark._store import Cell
+from dimetric.benchmark._cell import Cell
 from dimetric.data import DataSet
 from dimetric.experiments import _plans as plans
 from dimetric.experiments import _protocol as protocol

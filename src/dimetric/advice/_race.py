@@ -12,8 +12,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from dimetric.advice._settings import SETTINGS
+from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._run import run
-from dimetric.benchmark._store import Cell, Store
+from dimetric.benchmark._store import Store
 from dimetric.classify.knn import KNNClassifier
 from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.report._records import BASELINE

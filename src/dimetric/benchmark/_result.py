@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimetric.benchmark._store import Cell
+from dimetric.benchmark._cell import Cell
 
 __all__ = ["BenchmarkResult", "Scores"]
 

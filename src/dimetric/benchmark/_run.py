@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from dimetric._arguments import check_types
+from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._cells import Fit, SplitDataSet
 from dimetric.benchmark._inputs import check_options, data_sets_of, models_of, split_data_sets
 from dimetric.benchmark._result import BenchmarkResult
 from dimetric.benchmark._scheduler import Callback, Hooks, Job, Scheduler, learner_key
-from dimetric.benchmark._store import Cell, Store
+from dimetric.benchmark._store import Store
 from dimetric.selection._knn_scores import checked_neighbors
 
 __all__ = ["run"]

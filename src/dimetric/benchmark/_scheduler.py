@@ -8,9 +8,10 @@ from functools import cached_property
 
 import joblib
 
+from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._cells import Fit, Outcome, SplitDataSet, evaluate
 from dimetric.benchmark._keys import key_of
-from dimetric.benchmark._store import LEASE_SECONDS, Cell, Store
+from dimetric.benchmark._store import LEASE_SECONDS, Store
 from dimetric.benchmark._workers import Worker
 
 POLL_SECONDS = 0.2  # interval for checking other processes and workers

@@ -13,14 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from dimetric._arguments import check_types
 from dimetric._errors import error_text
 from dimetric._files import is_stream
+from dimetric.benchmark._cell import Cell
 
-__all__ = ["Cell", "Store"]
+__all__ = ["Store"]
 
 STORE_VERSION = 1
 LEASE_SECONDS = 60.0  # a claim expires if it is not renewed within this time
@@ -37,47 +38,6 @@ CREATE TABLE IF NOT EXISTS cells (
 CREATE TABLE IF NOT EXISTS claims (fit TEXT PRIMARY KEY, owner TEXT, until REAL);
 """
 PROCESS_ID = re.compile(r"[1-9]\d{0,18}")
-
-
-class Cell(NamedTuple):
-    """Result of one learner on one fold of one data set.
-
-    Attributes
-    ----------
-    data, learner : str
-        Names of the data set and the learner.
-    n_neighbors : int or None
-        Number of nearest neighbours. None for a classifier, which uses its own parameters.
-    repeat, fold : int
-        Number of the repeat and of the fold, starting at 0.
-    train, test : float
-        Scores on the training samples (leave-one-out for nearest neighbours) and on the test
-        samples. NaN unless the status is "ok".
-    time : float
-        Time of the fit in seconds, including tuning.
-    memory : float
-        Increase in the peak memory of the process during the fit, in megabytes. It may be 0 for a
-        small fit, because memory is counted in pages. NaN if the system does not report it.
-    status : {"ok", "failed", "timeout", "crashed"}
-        How the fit ended.
-    message : str
-        The error message. If the status is "ok", the warnings.
-    metadata : dict
-        Metadata reported by the learner, and ``best_params`` if it was tuned.
-    """
-
-    data: str
-    learner: str
-    n_neighbors: int | None
-    repeat: int
-    fold: int
-    train: float = math.nan
-    test: float = math.nan
-    time: float = math.nan
-    memory: float = math.nan
-    status: str = "ok"
-    message: str = ""
-    metadata: dict[str, Any] = {}  # noqa: RUF012 - never modified
 
 
 COLUMNS = {"cells": ("key", *Cell._fields), "claims": ("fit", "owner", "until")}

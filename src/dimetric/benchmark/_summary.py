@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dimetric._arguments import check_types
+from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._result import BenchmarkResult
-from dimetric.benchmark._store import Cell
 
 __all__ = ["LearnerScores", "summary"]
 

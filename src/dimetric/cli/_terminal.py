@@ -15,7 +15,7 @@ from dimetric._files import own_descriptor
 from dimetric._names import printable
 
 if TYPE_CHECKING:
-    from dimetric.benchmark._store import Cell
+    from dimetric.benchmark._cell import Cell
 
 STANDARD_OUTPUT = 1  # its file descriptor
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from dimetric.benchmark._store import Cell
+    from dimetric.benchmark._cell import Cell
     from dimetric.experiments import _paper as paper
     from dimetric.experiments._tables import ScoreTable
 

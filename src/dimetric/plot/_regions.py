@@ -197,7 +197,7 @@ class RegionsDisplay(Display):
         return cls(panels, y, n_columns=n_columns).plot(ax=ax)
 
     def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
-        if not len(self.panels):
+        if not self.panels:
             raise ValueError("panels is empty. Pass at least one classifier.")
         labels = checked_labels(self.y, len(self.panels[0].samples))
         predicted = [each.regions.classes for each in self.panels]
@@ -235,9 +235,8 @@ class RegionsDisplay(Display):
         """Return the height of a panel in inches, with room for the rows or legend entries."""
         if any(len(each.regions.features) == 1 for each in self.panels):
             return float(np.clip(0.9 + 0.16 * n_classes, 3.5, 30))
-        return (
-            max(3.5, 0.5 + 0.2 * n_classes) if legend and n_classes <= MAX_LEGEND_CLASSES else 3.5
-        )
+        has_rows = legend and n_classes <= MAX_LEGEND_CLASSES
+        return max(3.5, 0.5 + 0.2 * n_classes) if has_rows else 3.5
 
 
 def _panels(
