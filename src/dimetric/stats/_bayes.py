@@ -61,8 +61,7 @@ def sign_test(
     rope :math:`[-r, r]`. The prior is one more difference :math:`z_0` with weight s. The
     probability of an outcome is the frequency with which its :math:`\theta` is the largest of the
     three [1]_. With r = 0, half of :math:`\theta_e` is added to each side, and
-    :math:`\theta_e = 0`. So a difference of 0 favours neither side. This holds for :math:`z_0` as
-    well. The sign test based on the Dirichlet process treats ties in the same way [2]_.
+    :math:`\theta_e = 0`, as in the sign test based on the Dirichlet process [2]_.
 
     Parameters
     ----------
