@@ -39,10 +39,10 @@ def main() -> None:
     X, y = load_wine(return_X_y=True)
     scaled = MinMaxScaler().fit_transform(X)
     cases = {
-        "original features": (X, {"LDML": LDML(reg=0.1, max_iter=1000)}),
+        "original features": (X, {"LDML": LDML(reg=1e-5, max_iter=1000)}),
         "features scaled to [0, 1]": (
             scaled,
-            {"LDML": LDML(reg=0.1), "LSI": LSI(delta=1.0), "ITML": ITML(random_state=0)},
+            {"LDML": LDML(reg=2.0), "LSI": LSI(delta=1.0), "ITML": ITML(random_state=0)},
         ),
     }
     print(f"adjusted Rand index of k-means on Wine (k = 3), with {N_MUST_LINKS} must-link pairs\n")

@@ -17,8 +17,8 @@ from dimetric import LDML, LMNN
 
 UNLABELLED = -1
 LEARNERS = {
-    "LDML": LDML(unlabelled=UNLABELLED, reg=0.1),
-    "LMNN": LMNN(unlabelled=UNLABELLED, reg=0.1),
+    "LDML": LDML(unlabelled=UNLABELLED, reg=2.5),
+    "LMNN": LMNN(unlabelled=UNLABELLED, reg=2.5),
 }
 
 

@@ -1,6 +1,7 @@
 """Settings, hooks and fixtures of all tests."""
 
 import os
+import signal
 from importlib import import_module
 from operator import itemgetter
 
@@ -11,6 +12,9 @@ import numpy as np
 import pytest
 from estimators import ABSENT, LEARNERS, MODELS, NAMESPACES
 from hypothesis import settings
+
+# A shell lets commands in the background ignore Ctrl-C, but some tests interrupt themselves.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("dimetric", deadline=None)  # a slow machine must not fail tests
 settings.load_profile("dimetric")

@@ -80,9 +80,10 @@ def test_a_power_of_two_as_unit_changes_nothing(learner):
 @pytest.mark.parametrize("unit", [2.0**-20, 1e-8, 1e-3, 1e3, 1e8])
 @pytest.mark.parametrize("learner", CASES, ids=name_of)
 def test_distances_are_proportional_in_any_unit(learner, unit):
-    """Solvers amplify rounding errors, most of all if there are many local optima (NCA)."""
+    """Solvers amplify rounding errors, most of all NCA with a coordinate for each sample."""
     D, expected = (distances(fit(learner, c * X, y), c) for c in (unit, 1.0))
-    assert proportionality_error(D, expected) < (1e-14 if unit == 2.0**-20 else 1e-6)
+    tolerance = 1e-4 if isinstance(getattr(learner, "learner", None), NCA) else 1e-6
+    assert proportionality_error(D, expected) < (1e-14 if unit == 2.0**-20 else tolerance)
 
 
 @pytest.mark.parametrize("unit", [1e-8, 1e8])

@@ -7,6 +7,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, load_wine, make_blobs
+from sklearn.exceptions import ConvergenceWarning
 
 from dimetric import NCMC, NCMML
 from dimetric.learners._class_clusters import class_clusters
@@ -43,6 +44,14 @@ def test_centroids_are_sorted_by_class():
     ncmc = NCMC(n_centroids=(1, 3, 2), random_state=0).fit(X, labels)
     assert ncmc.n_centroids_ == (1, 3, 2)
     assert_array_equal(ncmc.centroid_classes_, list("abbbcc"))
+
+
+def test_a_start_that_is_too_large_is_not_called_converged():
+    reason = "the objective decreases too slowly from the initial map, because distances are too"
+    with pytest.warns(ConvergenceWarning, match=f"NCMC did not converge: {reason} large"):
+        facts = NCMC(init=1e6 * np.eye(4), random_state=0).fit(X, y).metadata()
+    assert not facts["converged"]
+    assert NCMC(random_state=0, max_iter=100).fit(1e6 * X, y).metadata()["final_objective"] > -0.05
 
 
 def test_centroids_are_those_of_k_means():

@@ -20,6 +20,7 @@ DIVERGED = "diverged"
 STALLED = "stalled"
 LINE_SEARCH_FAILED = "the line search failed"
 FLAT_START = "the objective is flat at the initial map"
+SLOW_START = "the objective decreases too slowly from the initial map"
 
 DECREASE_DIVISOR = 10  # a relative decrease of at most tol divided by this is negligible
 DIVERGENCE_FACTOR = 100  # a solver has diverged if the value rises by this multiple of its scale

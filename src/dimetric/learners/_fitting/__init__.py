@@ -5,6 +5,6 @@
 minimise a mean loss, ``convex`` adds a bound on the distance to the optimum, and ``constrained``
 builds the problem of LSI and DML-eig. ``ordering``, ``coordinates`` and ``start`` prepare the
 samples and the initial map. ``functions``, ``gain`` and ``divergence`` turn an objective into a
-function of a vector, which a solver minimises. ``plateau`` checks whether the solver stopped at a
-flat start. ``verbose`` reports progress.
+function of a vector, which a solver minimises. ``plateau`` checks whether a solver stopped because
+of a poor start. ``verbose`` reports progress.
 """

@@ -17,7 +17,7 @@ from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem,
 from dimetric.learners._fitting.verbose import report
 from dimetric.learners._linear import LinearMetric
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import DIVERGED, FLAT_START, STALLED
+from dimetric.solvers.result import DIVERGED, FLAT_START, SLOW_START, STALLED
 from dimetric.solvers.sgd import NO_BATCH
 from dimetric.supervision.labels import Supervision
 
@@ -107,9 +107,10 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         return solver
 
     def _checked_for_plateau(self, problem: Problem[ObjectiveT], solution: Solution) -> Result:
-        """Return the result, changed to not converged if the start is on a plateau.
+        """Return the result, changed to not converged if the solver stopped because of the start.
 
-        A small gradient does not show an optimum if all distances are much too large or too small.
+        A small gradient or decrease does not show an optimum if all distances are much too large or
+        too small.
         """
         return solution.result
 
@@ -120,6 +121,6 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
             remedy = "Lower eta0 of the solver, or set its learning_rate to 'adaptive'."
         elif result.reason == NO_BATCH:
             remedy = "Increase batch_size of the solver, or pass samples of more than one class."
-        elif result.reason.startswith(FLAT_START):
+        elif result.reason.startswith((FLAT_START, SLOW_START)):
             remedy = "Choose another init, such as init='auto', and set warm_start=False."
         result.warn_unless_converged(name, remedy)

@@ -18,7 +18,7 @@ from dimetric.learners._fitting.coordinates import Coordinates
 from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
-from dimetric.learners._fitting.plateau import plateau
+from dimetric.learners._fitting.plateau import MAX_SLOPE, TOO_LARGE, plateau, slope_in_scale
 from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
 from dimetric.learners._fitting.start import (
     INIT_NAMES,
@@ -35,6 +35,7 @@ from dimetric.solvers.result import (
     GRADIENT_BELOW_TOL,
     LINE_SEARCH_FAILED,
     NO_DECREASE,
+    SLOW_START,
 )
 from dimetric.supervision.labels import Labels, Supervision
 
@@ -177,13 +178,16 @@ class MeanLossMetric(IterativeMetric[LossT]):
         return start, is_rescaled and len(getattr(self, "classes_", ())) != 1
 
     def _checked_for_plateau(self, problem: Problem[LossT], solution: Solution) -> Result:
-        result = solution.result
-        one_class = len(getattr(self, "classes_", ())) == 1
-        if one_class or result.n_iter > 0 or result.reason != GRADIENT_BELOW_TOL:
+        result, reason = solution.result, ""
+        if len(getattr(self, "classes_", ())) == 1:
             return result
-        why = plateau(problem, solution, self.tol)
-        reason = f"{FLAT_START}, because distances are {why}"
-        return replace(result, converged=False, reason=reason) if why else result
+        if result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL:
+            why = plateau(problem, solution, self.tol)
+            reason = f"{FLAT_START}, because distances are {why}" if why else ""
+        elif result.reason == NO_DECREASE and not isinstance(self.init, str):
+            is_steep = slope_in_scale(problem, solution) > MAX_SLOPE * max(1.0, abs(result.value))
+            reason = f"{SLOW_START}, because distances are {TOO_LARGE}" if is_steep else ""
+        return replace(result, converged=False, reason=reason) if reason else result
 
     def _minimise(self, problem: Problem[LossT], solver: Solver, callback: MapCallback) -> Solution:
         function = self._function(problem, solver)

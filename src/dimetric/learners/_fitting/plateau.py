@@ -1,4 +1,4 @@
-"""Detection of maps at which the objective is flat, but not optimal."""
+"""Detection of maps at which a solver stops, but which are not optimal."""
 
 from typing import TypeVar
 
@@ -13,7 +13,15 @@ TOO_LARGE = "too large"
 TOO_SMALL = "too small or all 0"
 LARGE_SQUARED_SIZE = 1.0  # losses are flat at squared distances much larger or smaller than this
 
+MAX_SLOPE = 0.1  # at an optimum, the slope in the scale is a much smaller multiple of the objective
+
 LossT = TypeVar("LossT", bound=Objective)
+
+
+def slope_in_scale(problem: Problem[LossT], solution: Solution) -> float:
+    """Return the derivative of the objective with respect to the logarithm of the map's scale."""
+    slopes = _slopes(representative_part(problem.objective), solution)[0]
+    return float(np.sum(slopes)) + 2 * problem.ridge * float(np.vdot(solution.map, solution.map))
 
 
 def plateau(problem: Problem[LossT], solution: Solution, tol: float) -> str:
@@ -34,11 +42,21 @@ def plateau(problem: Problem[LossT], solution: Solution, tol: float) -> str:
         The tolerance of the gradient.
     """
     objective = representative_part(problem.objective)
-    Z = objective.points @ asarray_like(solution.map, objective.points).T
-    product = to_host(objective.evaluate(Z, Z, solution.theta)[1])
-    if np.sum(np.abs(product * to_host(Z)), dtype=np.float64) > tol * objective.n_terms:
+    slopes, Z = _slopes(objective, solution)
+    if np.sum(np.abs(slopes)) > tol:
         return ""
-    if squared_size(to_host(Z).astype(np.float64)) > LARGE_SQUARED_SIZE:
+    if squared_size(Z) > LARGE_SQUARED_SIZE:
         return TOO_LARGE
     _, G, _ = metric_gradient(objective, solution.map, solution.theta, ridge=problem.ridge)
     return TOO_SMALL if np.linalg.eigvalsh(G)[0] < -tol else ""
+
+
+def _slopes(objective: Objective, solution: Solution) -> tuple[np.ndarray, np.ndarray]:
+    """Return the derivatives of the mean loss with respect to the logarithms of all coordinates.
+
+    The coordinates are those of the mapped points, which are returned, too.
+    """
+    Z = objective.points @ asarray_like(solution.map, objective.points).T
+    product = to_host(objective.evaluate(Z, Z, solution.theta)[1]).astype(np.float64)
+    Z = to_host(Z).astype(np.float64)
+    return 2 * product * Z / objective.n_terms, Z
