@@ -77,6 +77,8 @@ class Victim:
 
     def end(self):
         """End the process, and return what it printed to standard error."""
+        if self.process.stderr.closed:
+            return ""
         self.process.stdin.close()
         errors = self.process.stderr.read().decode()
         self.process.wait()
@@ -99,6 +101,7 @@ def interrupt_often(name, count):
         assert "Exception" not in errors, errors
     finally:
         victim.process.kill()
+        victim.end()
 
 
 @pytest.mark.parametrize("name", [*TEN_ESTIMATORS, *OTHERS])

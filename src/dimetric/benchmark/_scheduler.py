@@ -8,6 +8,7 @@ from functools import cached_property
 
 import joblib
 
+from dimetric._arrays.threads import uninterrupted
 from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._cells import Fit, Outcome, SplitDataSet, evaluate
 from dimetric.benchmark._keys import key_of
@@ -130,9 +131,9 @@ class Scheduler:
         """
         self._report(None)
         renewal_thread = threading.Thread(target=self._renew_claims, daemon=True)
-        renewal_thread.start()
         workers: dict[threading.Thread, Worker] = {}
         try:
+            uninterrupted(renewal_thread.start)
             if n_jobs is None and time_budget is None:
                 self._work(None, None)
             else:
@@ -140,19 +141,14 @@ class Scheduler:
                     worker = Worker()
                     thread = threading.Thread(target=self._work, args=(worker, time_budget))
                     workers[thread] = worker
-                    thread.start()
+                    uninterrupted(thread.start)
             # Poll instead of joining: a join would delay a keyboard interrupt.
             while any(thread.is_alive() for thread in workers) and not self._stopped.is_set():
                 self._kill_dropped()
                 self._stopped.wait(POLL_SECONDS)
         finally:
             self._stopped.set()
-            for thread, worker in workers.items():
-                worker.stop()
-                while thread.is_alive():  # the worker may have started another fit
-                    thread.join(POLL_SECONDS)
-                    worker.stop()
-            renewal_thread.join()
+            uninterrupted(lambda: _end(workers, renewal_thread))
             with suppress(OSError):
                 self._store.release()
         if self._error is not None:
@@ -237,3 +233,14 @@ class Scheduler:
         while not self._stopped.wait(RENEWAL_SECONDS):
             with suppress(OSError):  # the error is raised when the next cell is added
                 self._store.renew()
+
+
+def _end(workers: dict[threading.Thread, Worker], renewal_thread: threading.Thread) -> None:
+    """Kill the processes, and wait for the threads."""
+    for thread, worker in workers.items():
+        worker.stop()
+        while thread.is_alive():  # the worker may have started another fit
+            thread.join(POLL_SECONDS)
+            worker.stop()
+    if renewal_thread.ident is not None:
+        renewal_thread.join()
