@@ -244,12 +244,14 @@ def digest(value):
         return [(name, digest(each)) for name, each in value.items()]
     if isinstance(value, list | tuple):
         return [digest(each) for each in value]
-    if sparse.issparse(value):  # SciPy stores in the matrix whether its indices are sorted
+    if hasattr(value, "indptr"):  # SciPy stores in the matrix whether its indices are sorted
         return digest([value.shape, value.data, value.indices, value.indptr])
     if isinstance(value, np.ma.MaskedArray):
         return digest([value.data, value.mask])
     if isinstance(value, pd.DataFrame):  # the hash depends on caches of pandas
         return repr([value.columns.tolist(), value.dtypes.tolist(), value.to_numpy(object)])
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return None  # a call draws from it
     try:
         return joblib.hash(value)
     except Exception:
@@ -272,7 +274,7 @@ def time_limit(seconds):
         signal.signal(signal.SIGALRM, previous)
 
 
-def obeying_rules(function, *args, **kwargs):
+def obeying_rules(function, /, *args, **kwargs):
     """Call a function and return its result. Raise Refused if it raises an allowed error."""
     before, arguments_before = process_state(), digest((args, kwargs))
     try:

@@ -159,7 +159,7 @@ def method_calls(draw, X, given_X, new, y):
         "energy": [(given_X,), (new,)],
         "score": [(given_X, y), (given_X,), (), (given_X, y, anything)],
         "score_samples": [(given_X,), (new,)],
-        "kneighbors": [(), (given_X, 1), (new, anything), (None, 1, anything)],
+        "kneighbors": [(), (given_X, 1), (new, anything), (None, 1, False)],
         "pair_distance": pair_arguments,
         "pair_score": pair_arguments,
         "score_triplets": [(triplets, X), (triplets, given_X), (anything, X)],

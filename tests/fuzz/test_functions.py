@@ -22,11 +22,20 @@ from fuzzing import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from test_public_surface import PUBLIC_NAMES
 
 import dimetric
 from dimetric import LDA, NCA, PCA, Covariance, Isomap, KNNClassifier, Pairs, Triplets
 from dimetric.kernels import Kernel
+from dimetric.solvers import (
+    LBFGS,
+    SGD,
+    BregmanProjections,
+    FrankWolfe,
+    GradientDescent,
+    ProjectedGradient,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +70,6 @@ CHOICES = {
     "n_others": [0, 5, 1000],
     "row": [0, 5, -1, 24],
     "dimensions": [[1, 2], None, range(1, 4)],
-    "threshold": [0.5, 0.95, None],
     "features": [None, (0, 1), ("a", "b")],
     "section": ["mean", "median", np.zeros(4)],
     "resolution": [2, 10],
@@ -96,9 +104,10 @@ REQUIRED = {
     "learners": [[None, LDA()], {"a": PCA(1)}, [LDA(), LDA()], []],
     "model": [FITTED_LDA, FITTED_KNN, LDA(), None],
     "embedding": [PCA(2), Isomap(2), X[:, :2]],
+    "threshold": [0.5, 0.95, None],
     "pairs": [Pairs([[0, 1], [2, 4], [3, 5]], [[0, 2], [1, 3], [4, 5]]), Pairs([[0, 1]], [])],
     "param_grid": [{"n_neighbors": [1, 3]}, {"reg": [0.1]}, {}, {"nonsense": [1]}, None],
-    "scores": [SCORES, SCORES[:1], SCORES[:, :1], np.ones((4, 3))],
+    "scores": [SCORES, SCORES[:1], SCORES[:, :1], np.ones((4, 3)), [0.2, 0.9], [], [np.nan]],
     "a": [SCORES[:, 0], SCORES[:1, 0], np.ones(6)],
     "b": [SCORES[:, 1], np.ones(6), SCORES[:2, 1]],
     "baseline": ["Euclidean"],
@@ -117,6 +126,13 @@ REQUIRED = {
     "embeddings": [{"PCA": X[:, :2]}, {"a": X[:5]}, [X[:, :2]], {}],
     "metric": [np.eye(4), np.eye(3)[:2], -np.eye(2)],
     "result": [None],
+    "row": [0, 5, -1, 24],
+    "rows": [[[0, 1], [1, 2]], [[0, 1, 2]], [], [[0, 0]], np.zeros((2, 2))],
+    "links": [np.eye(6, k=1), sparse.eye_array(6, k=1), np.ones((3, 2)), [[0, 1]]],
+    "n_samples": [24, 5, 2],
+    "order": [np.arange(24)[::-1], [0, 0], [], np.arange(3.0)],
+    "function": [lambda x: (float(np.sum(x * x)), 2 * x), lambda x: (np.nan, x), None],
+    "x0": [np.ones(3), np.zeros(0), [1.0, 2.0], np.full(2, np.nan), np.ones((2, 2))],
     "groups": [None, np.arange(24) // 4, np.array(["g", "h", "i"])[Y], [1, 2], np.arange(24.0)],
     "folder": [".", "absent"],
 }
@@ -165,7 +181,22 @@ def public_callables():
     return found
 
 
-CASES = public_callables()
+INSTANCES = [
+    Pairs([[0, 1], [2, 4], [3, 5]], [[0, 2], [1, 3], [4, 5]], n_samples=24),
+    Triplets([0, 3, 6], [1, 4, 7], [2, 5, 8], n_samples=24),
+    LBFGS(),
+    SGD(),
+    ProjectedGradient(),
+    FrankWolfe(),
+    BregmanProjections(),
+    GradientDescent(),
+]
+CASES = public_callables() | {
+    f"{type(each).__name__}().{name}": getattr(each, name)
+    for each in INSTANCES
+    for name in dir(type(each))
+    if not name.startswith(("_", "from_", "get_", "set_")) and callable(getattr(type(each), name))
+}
 
 
 @pytest.fixture(autouse=True)

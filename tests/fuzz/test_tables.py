@@ -46,7 +46,7 @@ COLUMNS = {
     "category": lambda rng, n: pd.Categorical(rng.choice(["u", "v"], n)),
     "complex": lambda rng, n: rng.normal(size=n) + 1j,
 }
-NAMES = [*("a", "b", "c", "", " ", "class", "target", "a=b", "id", "0", "1.5", "nan", "=A1"), 'q"']
+NAMES = [*("a", "b", "c", "", " ", "class", "target", "a=b", "id", "0", "1.5", "null", "=A1"), 'q"']
 NAMES += ["é" * 300, "\x1b[2J", "two\nlines", "drop table x", 7, 2.5, None]
 VALID_COLUMNS = ["numbers", "integers", "categories", "booleans"]
 CLASSES = [None, *COLUMNS, *["labels"] * 20]

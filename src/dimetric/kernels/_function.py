@@ -80,6 +80,7 @@ class KernelFunction:
         is_product = self.name == "poly" and float(self.degree).is_integer() and self.coef0 >= 0
         return is_product or self.name in ("linear", "rbf", "laplacian", "cosine")
 
+    @ignoring_overflow()  # checked_values raises
     def __call__(self, X: Array, Y: Array) -> Array:
         """Return the kernel matrix between the rows of X and the rows of Y.
 
@@ -107,6 +108,7 @@ class KernelFunction:
         A, B = self._prepared(X, X)
         tiles = upper_tiles(n)
 
+        @ignoring_overflow()
         def work(tasks: Iterator[tuple[slice, slice]]) -> None:
             for a, b in tasks:
                 tile = self._values(A[a], B[b])

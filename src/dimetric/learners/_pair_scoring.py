@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
+from dimetric._arrays.validation import checked_mapped, ignoring_overflow
 from dimetric.supervision._constraints import check_n_samples
 from dimetric.supervision._validation import checked_pair_rows
 from dimetric.supervision.pairs import Pairs
@@ -45,7 +46,9 @@ class PairScoringMixin:
             Distance of each pair.
         """
         check_is_fitted(self)
-        return self._distances(*checked_pair_rows(self, pairs, X))
+        points, rows = checked_pair_rows(self, pairs, X)
+        with ignoring_overflow():
+            return checked_mapped(self._distances(points, rows))
 
     def pair_score(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
         """Return the similarity of each pair, which is minus its :meth:`pair_distance`."""

@@ -106,7 +106,9 @@ def splits_and_groups(
         return _given_folds(cv, n, labels, groups), np.arange(n) if codes is None else codes
     # Splitters get an int, so a RandomState advances by one number for any number of folds.
     seed = random_generator(random_state).randint(np.iinfo(np.int32).max)
-    if labels is None or not stratify or type_of_target(y) not in ("binary", "multiclass"):
+    with np.errstate(invalid="ignore"):  # y may contain NaN
+        has_classes = labels is not None and type_of_target(y) in ("binary", "multiclass")
+    if labels is None or not (stratify and has_classes):
         labels = None
         cv = _reduced_folds(int(cv), n, "the number of samples")
     else:

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric.solvers.result import (
     GAP_BELOW_TOL,
     STOPPED_BY_CALLBACK,
@@ -109,6 +110,7 @@ class BregmanProjections(Solver):
 
     steps_over: ClassVar[Literal["maps", "metrics"]] = "metrics"
 
+    @check_types
     def minimise(
         self,
         function: Function,

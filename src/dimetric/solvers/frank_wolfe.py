@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.sparse.linalg import ArpackError, eigsh
 
+from dimetric._arguments import check_types
 from dimetric._compat import StrOptions, check_params
 from dimetric.solvers.result import GAP_BELOW_TOL, Callback, Function, Result, Trace
 from dimetric.solvers.solver import Solver
@@ -57,6 +58,7 @@ class FrankWolfe(Solver):
     def __init__(self, *, schedule: str = "smoothed") -> None:
         self.schedule = schedule
 
+    @check_types
     def minimise(
         self,
         function: Function,
@@ -72,7 +74,10 @@ class FrankWolfe(Solver):
         The function takes a flattened metric. The starting point must have trace 1.
         """
         check_params(self)
-        x, d = np.array(x0, dtype=np.float64), round(x0.size**0.5)
+        x = np.array(x0, dtype=np.float64)
+        d = round(x.size**0.5)
+        if x.size != d * d:
+            raise ValueError(f"x0 has {x.size} elements, which are not those of a square matrix.")
         value, gradient = function(x)
         # Only the gap decides on convergence, because the gradient need not vanish on this set.
         trace = Trace(

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric._compat import check_params
 from dimetric.solvers._rates import RATE_CONSTRAINTS, SMALLEST_RATE_RATIO, first_rate, step
 from dimetric.solvers.result import STEP_TOO_SMALL, Callback, Function, Result, Trace
@@ -60,6 +61,7 @@ class GradientDescent(Solver):
         self.increase = increase
         self.decrease = decrease
 
+    @check_types
     def minimise(
         self,
         function: Function,

@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
+from dimetric._arguments import check_types
 from dimetric.solvers.result import (
     DECREASE_DIVISOR,
     GRADIENT_BELOW_TOL,
@@ -49,6 +50,7 @@ class LBFGS(Solver):
 
     models_curvature: ClassVar[bool] = True
 
+    @check_types
     def minimise(
         self,
         function: Function,

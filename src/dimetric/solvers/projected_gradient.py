@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric._compat import check_params
 from dimetric.solvers.result import NO_DECREASE, STEP_TOO_SMALL, Callback, Function, Result, Trace
 from dimetric.solvers.solver import ConstrainedFunction, Solver
@@ -69,6 +70,7 @@ class ProjectedGradient(Solver):
     def __init__(self, *, accelerated: bool = True) -> None:
         self.accelerated = accelerated
 
+    @check_types
     def minimise(
         self,
         function: Function,

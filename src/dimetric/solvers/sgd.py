@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric._compat import Interval, check_params
 from dimetric.solvers._rates import RATE_CONSTRAINTS, SMALLEST_RATE_RATIO, first_rate
 from dimetric.solvers.result import STEP_TOO_SMALL, Callback, Function, Result, Trace
@@ -89,6 +90,7 @@ class SGD(Solver):
         self.increase = increase
         self.decrease = decrease
 
+    @check_types
     def minimise(
         self,
         function: Function,

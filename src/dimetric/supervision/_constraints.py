@@ -183,6 +183,10 @@ class Constraints(ABC):
         >>> Pairs([[0, 2], [0, 1]]).reordered(np.array([1, 0, 2])).similar.tolist()
         [[0, 1], [1, 2]]
         """
+        order = np.asarray(order)
+        n = int(np.max(self.rows, initial=-1)) + 1 if self.n_samples is None else self.n_samples
+        if order.ndim != 1 or len(order) < n or np.any(np.sort(order) != np.arange(len(order))):
+            raise ValueError(f"order must contain each row index from 0 to {n - 1} once.")
         new_row = np.empty(len(order), dtype=np.int64)
         new_row[order] = np.arange(len(order))
         renumbered = self._of(new_row[self.rows], self.kinds, len(order), None)
