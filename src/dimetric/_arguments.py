@@ -28,6 +28,9 @@ ACCEPTED: dict[Any, Any] = {
 }
 
 
+MAX_SHOWN_CHARACTERS = 200  # of a value in a message
+
+
 class ArgumentTypeError(TypeError, ValueError):
     """An argument has the wrong type.
 
@@ -67,9 +70,8 @@ def check_types(function: Callable[P, R]) -> Callable[P, R]:
             if signature.parameters[name].kind in ARGUMENT_LISTS or _accepts(expected, value):
                 continue
             found = _describe(type(value))
-            raise ArgumentTypeError(
-                f"{name}={value!r:.200} must be {_describe(expected)}, not {found}."
-            )
+            shown = " ".join(repr(value).split())[:MAX_SHOWN_CHARACTERS]
+            raise ArgumentTypeError(f"{name}={shown} must be {_describe(expected)}, not {found}.")
         return function(*args, **kwargs)
 
     return checked
