@@ -100,6 +100,8 @@ def splits_and_groups(
         raise ValueError(f"n_samples={n}, but cross-validation requires at least 2 samples.")
     y = to_host(y) if is_foreign(y) else y
     labels = None if y is None else np.asarray(y).ravel()
+    if y is not None and np.shape(y)[:1] != (n,):
+        raise ValueError(f"y has shape {np.shape(y)}, but X has {n} samples.")
     codes = None if groups is None else checked_groups(groups, n)
     if not isinstance(cv, Integral):
         groups = None if codes is None else np.asarray(to_host(groups)).ravel()

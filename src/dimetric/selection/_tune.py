@@ -11,6 +11,7 @@ from sklearn import model_selection
 from sklearn.base import clone, is_classifier, is_regressor
 
 from dimetric._arguments import check_types
+from dimetric._arrays.random_state import random_generator
 from dimetric._names import suggest
 from dimetric._processes import safe_path_for_children
 from dimetric.classify.knn import KNNClassifier
@@ -104,7 +105,7 @@ def tune(
         scoring(clone(model).fit(X, y), None, None)  # raise here, because a search only warns
     search = model_selection.GridSearchCV(model, grids)
     if n_iter is not None:
-        options = {"n_iter": n_iter, "random_state": random_state}
+        options = {"n_iter": n_iter, "random_state": random_generator(random_state)}
         search = model_selection.RandomizedSearchCV(model, grids, **options)
     results = _search(search.set_params(scoring=scoring, cv=folds, n_jobs=n_jobs), X, y)
     scores = _by_fold(results, "score", len(folds))

@@ -74,7 +74,7 @@ class FrankWolfe(Solver):
         The function takes a flattened metric. The starting point must have trace 1.
         """
         check_params(self)
-        x = np.array(x0, dtype=np.float64)
+        x = np.array(x0, dtype=np.float64).ravel()
         d = round(x.size**0.5)
         if x.size != d * d:
             raise ValueError(f"x0 has {x.size} elements, which are not those of a square matrix.")

@@ -75,7 +75,7 @@ class GradientDescent(Solver):
         """Minimise a function. See :meth:`dimetric.solvers.Solver.minimise`."""
         check_params(self)
         adaptive = self.learning_rate == "adaptive"
-        x = np.array(x0, dtype=np.float64)
+        x = np.array(x0, dtype=np.float64).ravel()
         value, gradient = function(x)
         trace = Trace(
             x, value, gradient, max_iter=max_iter, tol=tol, infimum=infimum, callback=callback

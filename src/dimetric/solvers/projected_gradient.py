@@ -89,7 +89,7 @@ class ProjectedGradient(Solver):
         if not isinstance(function, ConstrainedFunction):
             raise self._unsupported(function, "a function with a method project(x)")
         check_params(self)
-        current = _point(function, function.project(np.array(x0, dtype=np.float64)))
+        current = _point(function, function.project(np.array(x0, dtype=np.float64).ravel()))
         residual = current.x - function.project(current.x - current.gradient)
         trace = Trace(
             current.x,

@@ -109,7 +109,7 @@ class SGD(Solver):
             raise self._unsupported(function, "a function with a method epochs(batch_size)")
         check_params(self)
         adaptive = self.learning_rate == "adaptive"
-        epoch, x = function.epochs(self.batch_size), np.array(x0, dtype=np.float64)
+        epoch, x = function.epochs(self.batch_size), np.array(x0, dtype=np.float64).ravel()
         batches = (batch for batch in epoch(0) if batch is not None)
         first_batches = [(f, *f(x)) for f in itertools.islice(batches, N_FIRST_BATCHES)]
         if not first_batches:

@@ -222,7 +222,10 @@ def neighbors_and_others(
 
 def mean_scores(rows: np.ndarray, scores: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct pairs i < j, and the mean score of each."""
-    scores = np.asarray(to_host(scores), dtype=np.float64)
+    scores = np.asarray(to_host(scores))
+    if np.iscomplexobj(scores):
+        raise ValueError("scores contains complex numbers, but scores must be real.")
+    scores = scores.astype(np.float64)
     if scores.shape != (len(rows),):
         raise ValueError(
             f"scores has shape {scores.shape}, but must have shape ({len(rows)},), one score for "

@@ -157,6 +157,7 @@ def sum_pushes(
     A, B, unit = _lower_bounds(Z)
     # The small number allows for squared distances that underflow in single precision.
     reach = unit * (thresholds.max(axis=1) + width / 2) + 2.0**-100
+    reach = np.minimum(reach, np.finfo(np.float32).max)
     limit = np.nextafter(reach.astype(np.float32), np.float32(np.inf))
 
     # BLAS may read entries of the buffer that it overwrites. If these hold NaN, it raises the
