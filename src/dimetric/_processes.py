@@ -11,7 +11,7 @@ import site
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
 from types import ModuleType
@@ -149,7 +149,9 @@ def modules_of_user() -> dict[str, str]:
 
 def _folder_of(module: ModuleType) -> str | None:
     """Return the folder in which a top-level module or package was found."""
-    places = list(getattr(module, "__path__", None) or [])  # the folders of a package
+    places = getattr(module, "__path__", None)  # the folders of a package
+    # Some modules of torch have an attribute of any name, which is not iterable.
+    places = list(places) if isinstance(places, Iterable) else []
     file = places[0] if places else getattr(module, "__file__", None)
     return os.path.dirname(file) if isinstance(file, str) else None
 

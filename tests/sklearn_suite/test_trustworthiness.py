@@ -9,7 +9,6 @@ from sklearn.manifold.tests import test_t_sne as original
 from sklearn_suite.adapter import load, names_of, numeric_fraction
 
 RUN = {
-    "test_trustworthiness": "numeric",
     "test_trustworthiness_n_neighbors_error": "other",
     "test_preserve_trustworthiness_approximately": "numeric",
     "test_fit_transform_csr_matrix": "numeric",
@@ -17,7 +16,9 @@ RUN = {
     "test_trustworthiness_not_euclidean_metric": "numeric",
 }
 
-EXCLUDED = {}
+EXCLUDED = {
+    "test_trustworthiness": ("numeric", "its samples have tied neighbours, which share ranks"),
+}
 
 theirs = load(
     "sklearn.manifold.tests.test_t_sne",

@@ -243,6 +243,11 @@ class LMNN(MeanLossMetric[Smoothable]):
         result = replace(solution.result, n_iter=done, history=tuple(history))
         return replace(solution, result=result)
 
+    def _checked_for_plateau(self, problem: Problem[Smoothable], solution: Solution) -> Result:
+        if self.n_passes > 1:  # the solution belongs to other targets than the problem
+            return solution.result
+        return super()._checked_for_plateau(problem, solution)
+
     def _with_new_targets(self, objective: Smoothable, L: np.ndarray) -> Smoothable | None:
         """Return the objective with targets chosen by a map, or None if they do not change."""
         if not isinstance(objective, MarginObjective):
