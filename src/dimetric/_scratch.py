@@ -43,6 +43,7 @@ def scratch_folder(directory: Path) -> Iterator[Path]:
 
 def _create_scratch_folder(directory: Path) -> tuple[Path, int]:
     """Create a scratch folder. Return its path and the descriptor of its lock."""
+    machine = "\n".join(_this_machine()).encode()
     for _ in range(MAX_ATTEMPTS):
         scratch = directory / f"{PREFIX}{token_hex(8)}{SUFFIX}"
         os.mkdir(scratch, 0o700)
@@ -55,12 +56,14 @@ def _create_scratch_folder(directory: Path) -> tuple[Path, int]:
             raise
         try:
             _lock(lock)
-            os.write(lock, "\n".join(_this_machine()).encode())
+            os.write(lock, machine)
+            os.stat(scratch / LOCK_NAME)
         except OSError as error:
             os.close(lock)
             with suppress(OSError):
                 _remove_folder(scratch)
-            if not isinstance(error, BlockingIOError):  # another process looks at the folder
+            # Another process may look at the folder, or may have removed it before it was locked.
+            if not isinstance(error, BlockingIOError | FileNotFoundError):
                 raise
         else:
             return scratch, lock
@@ -118,6 +121,8 @@ def _remove_if_stale(scratch: Path) -> None:
 def _lock_reaches(lock: int) -> bool:
     """Return whether a lock that could be taken proves that no process uses the folder."""
     machine = os.read(lock, 1000).decode(errors="replace").split("\n")
+    if machine == [""]:  # the process was killed before it used the folder
+        return True
     if any(theirs == ours != "" for theirs, ours in zip(machine, _this_machine(), strict=False)):
         return True
     return time.time() - os.fstat(lock).st_mtime > SECONDS_UNTIL_STALE_ELSEWHERE
