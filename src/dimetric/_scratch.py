@@ -43,6 +43,7 @@ def scratch_folder(directory: Path) -> Iterator[Path]:
 
 def _create_scratch_folder(directory: Path) -> tuple[Path, int]:
     """Create a scratch folder. Return its path and the descriptor of its lock."""
+    machine = "\n".join(_this_machine()).encode()
     for _ in range(MAX_ATTEMPTS):
         scratch = directory / f"{PREFIX}{token_hex(8)}{SUFFIX}"
         os.mkdir(scratch, 0o700)
@@ -55,12 +56,14 @@ def _create_scratch_folder(directory: Path) -> tuple[Path, int]:
             raise
         try:
             _lock(lock)
-            os.write(lock, "\n".join(_this_machine()).encode())
+            os.write(lock, machine)
+            os.stat(scratch / LOCK_NAME)
         except OSError as error:
             os.close(lock)
             with suppress(OSError):
                 _remove_folder(scratch)
-            if not isinstance(error, BlockingIOError):  # another process looks at the folder
+            # Another process may look at the folder, or may have removed it before it was locked.
+            if not isinstance(error, BlockingIOError | FileNotFoundError):
                 raise
         else:
             return scratch, lock
@@ -121,6 +124,8 @@ def _free_lock_proves_end(lock: int) -> bool:
     A free lock proves this only on the machine of the process. Elsewhere, the folder must be old.
     """
     machine = os.read(lock, 1000).decode(errors="replace").split("\n")
+    if machine == [""]:  # the process was killed before it used the folder
+        return True
     if any(theirs == ours != "" for theirs, ours in zip(machine, _this_machine(), strict=False)):
         return True
     return time.time() - os.fstat(lock).st_mtime > SECONDS_UNTIL_STALE_ELSEWHERE

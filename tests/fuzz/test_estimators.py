@@ -129,15 +129,15 @@ def test_fit_and_all_methods(cls, data):
         return
     for name in ("embedding_", "components_", "centroids_"):
         assert_finite(getattr(fitted, name, 0.0), name)
+    for name in dir(type(fitted)):
+        if isinstance(getattr(type(fitted), name), property):
+            _check_call(fitted, "__getattribute__", (name,))
     new = in_container(data.draw(matrices()), data.draw(VALID_KINDS))
     for name, argument_lists in method_calls(data.draw, X, given_X, new, y).items():
         if name == "metric" and is_kernel(fitted):
             continue  # a kernel's distance has no matrix
         for args in argument_lists if callable(getattr(fitted, name, None)) else ():
             _check_call(fitted, name, args)
-    for name in dir(type(fitted)):
-        if isinstance(getattr(type(fitted), name), property):
-            _check_call(fitted, "__getattribute__", (name,))
 
 
 def method_calls(draw, X, given_X, new, y):

@@ -9,6 +9,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.squared_distances import squared_distances
+from dimetric._arrays.validation import checked_mapped, ignoring_overflow
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
 from dimetric.learners._class_clusters import class_clusters
@@ -75,6 +76,7 @@ class CentroidClassifier(DistanceClassifier):
         P = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
         return P / xp.sum(P, axis=1, keepdims=True)
 
+    @ignoring_overflow()
     def _class_scores(self, X: Any) -> Array:
         """Return minus half the squared distance to the nearest centroid of each class."""
         Z = self._mapped(X)
@@ -84,7 +86,7 @@ class CentroidClassifier(DistanceClassifier):
         D = squared_distances(xp.astype(Z, xp.float64) - centre, C - centre)
         starts = np.searchsorted(self._owners, np.arange(len(self.classes_) + 1)).tolist()
         by_class = [xp.min(D[:, first:last], axis=1) for first, last in pairwise(starts)]
-        return xp.astype(-xp.stack(by_class, axis=1) / 2, Z.dtype)
+        return checked_mapped(xp.astype(-xp.stack(by_class, axis=1) / 2, Z.dtype))
 
 
 class NCMClassifier(CentroidClassifier):

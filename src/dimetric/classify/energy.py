@@ -17,6 +17,7 @@ from dimetric._arrays.namespaces import (
     to_host,
 )
 from dimetric._arrays.squared_distances import squared_distances
+from dimetric._arrays.validation import checked_mapped, ignoring_overflow
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
 from dimetric.learners.lmnn import LMNN
@@ -145,11 +146,12 @@ class EnergyClassifier(DistanceClassifier):
         points = asarray_like(self._points, Z, dtype=xp.float64)
         thresholds = asarray_like(self._thresholds, Z, dtype=xp.float64)
         entries = BLOCK_ENTRIES if is_host(Z) else DEVICE_BLOCK_ENTRIES
-        blocks = [
-            self._energies(squared_distances(centred[rows, :], points), thresholds)
-            for rows in row_blocks(Z.shape[0], max(1, entries // points.shape[0]))
-        ]
-        return xp.astype(xp.concat(blocks), Z.dtype)
+        with ignoring_overflow():
+            blocks = [
+                self._energies(squared_distances(centred[rows, :], points), thresholds)
+                for rows in row_blocks(Z.shape[0], max(1, entries // points.shape[0]))
+            ]
+            return checked_mapped(xp.astype(xp.concat(blocks), Z.dtype))
 
     def _class_scores(self, X: Any) -> Array:
         return -self.energy(X)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import check_types
+from dimetric._arrays.validation import ignoring_overflow
 from dimetric._files import atomic_write
 from dimetric.export._map_chain import MapChain, map_chain, require_euclidean, steps_of
 from dimetric.learners._inner_learner import last_step
@@ -76,19 +77,19 @@ def faiss_index(chain: MapChain, Z: np.ndarray, ids: np.ndarray, kind: str) -> A
     linear = chain.linear("A faiss index")
     W, d = linear.matrix(), len(chain.features)
     # Centre the samples before and after the map: float32 is most precise near the origin.
-    origin, centre = linear.o.astype(np.float32), Z.mean(axis=0)
+    origin, centre = _single(linear.o), Z.mean(axis=0)
     centering, linear_map = faiss.CenteringTransform(d), faiss.LinearTransform(d, len(W), True)
     faiss.copy_array_to_vector(origin, centering.mean)
-    faiss.copy_array_to_vector(W.astype(np.float32).ravel(), linear_map.A)
+    faiss.copy_array_to_vector(_single(W).ravel(), linear_map.A)
     shift = linear.b - centre - W @ (linear.o - origin)
-    faiss.copy_array_to_vector(shift.astype(np.float32), linear_map.b)
+    faiss.copy_array_to_vector(_single(shift), linear_map.b)
     centering.is_trained = linear_map.is_trained = True
     if kind == "flat":
         search_index = faiss.IndexFlatL2(len(W))
     else:
         search_index = faiss.IndexHNSWFlat(len(W), HNSW_LINKS_PER_POINT)
     inner = faiss.IndexIDMap2(search_index)
-    inner.add_with_ids(np.ascontiguousarray(Z - centre, dtype=np.float32), ids)
+    inner.add_with_ids(_single(Z - centre), ids)
     index = faiss.IndexPreTransform(linear_map, inner)
     index.prepend_transform(centering)
     return index
@@ -144,12 +145,24 @@ def to_usearch(
     return index
 
 
+def _single(values: np.ndarray) -> np.ndarray:
+    """Return values in single precision. Raise if they are too large for it."""
+    with ignoring_overflow():
+        single = np.ascontiguousarray(values, dtype=np.float32)
+    if not np.all(np.isfinite(single)):
+        raise ValueError(
+            "The index stores numbers in float32, but some mapped samples or weights of the map "
+            "are too large for float32. Rescale the samples and fit the model again."
+        )
+    return single
+
+
 def usearch_index(Z: np.ndarray, ids: np.ndarray) -> Any:
     """Build a usearch index of mapped samples."""
     usearch = _import_library("usearch.index", "usearch")
     index = usearch.Index(ndim=Z.shape[1], metric="l2sq", dtype="f32")
     # With several threads, the graph depends on timing, and searches miss some points.
-    index.add(ids, np.ascontiguousarray(Z, dtype=np.float32), threads=1)
+    index.add(ids, _single(Z), threads=1)
     return index
 
 

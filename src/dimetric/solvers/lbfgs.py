@@ -91,7 +91,8 @@ class LBFGS(Solver):
             options={
                 "maxiter": max_iter,
                 "gtol": tol,
-                "ftol": tol / DECREASE_DIVISOR,
+                # A relative decrease is at most 2. A huge number would overflow in SciPy.
+                "ftol": min(tol / DECREASE_DIVISOR, 10.0),
                 "maxfun": MAX_EVALUATIONS_PER_ITERATION * max_iter,
             },
         )
