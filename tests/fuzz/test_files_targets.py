@@ -228,6 +228,9 @@ def read():
     assert len(values) == 50_000 and (values == values[0]).all(), values
 
 write(0)
+start = time.perf_counter()
+write(0)
+duration = time.perf_counter() - start
 random.seed(0)
 n_left = 0
 for _ in range(n_kills):
@@ -240,7 +243,7 @@ for _ in range(n_kills):
                 write(i)
     os.read(ready, 1)
     os.close(ready), os.close(started)
-    time.sleep(random.uniform(0, 0.05))
+    time.sleep(random.uniform(0, 2 * duration))
     os.kill(pid, 9)
     os.waitpid(pid, 0)
     n_left += len(os.listdir(folder)) > 1

@@ -212,7 +212,8 @@ def test_ignored_signals_stay_ignored(files):
     while process.poll() is None:
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(0.1)
-    assert process.returncode == 0, process.communicate()[1]
+    errors = process.communicate()[1]
+    assert process.returncode == 0, errors
 
 
 def show_delays(name, count):

@@ -1,6 +1,7 @@
 """Write plots as PNG, SVG or PDF files."""
 
 import warnings
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,10 @@ def write_picture(figure: Any, path: Path) -> list[str]:
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
-            figure.savefig(temporary, format=kind[1:], dpi=DOTS_PER_INCH, metadata=METADATA[kind])
+            # On a full disk, matplotlib does not close a PDF file that it opened itself.
+            picture = BytesIO()
+            figure.savefig(picture, format=kind[1:], dpi=DOTS_PER_INCH, metadata=METADATA[kind])
+            temporary.write_bytes(picture.getvalue())
     finally:
         plt.close(figure)
     notes = list(dict.fromkeys(str(each.message) for each in caught))
