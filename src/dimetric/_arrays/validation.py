@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import assert_all_finite, check_consistent_length
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from dimetric._arrays.blocks import row_blocks
@@ -126,17 +126,55 @@ def checked_samples_with_labels(
 
     If `multi_output` is true, y has a column for each output.
     """
+    X, y = _checked_samples_with_y(
+        learner, X, y, reset=reset, min_samples=min_samples, multi_output=multi_output
+    )
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        kind = type_of_target(y, input_name="y")
+        if not kind.startswith("continuous"):
+            raise
+        # scikit-learn's tests match the first words.
+        raise ValueError(
+            f"Unknown label type: {kind}. {type(learner).__name__} learns from classes, but y "
+            "contains fractions. To learn from continuous targets, use MLKR or NCA with a cost, "
+            'such as NCA(cost="squared").'
+        ) from error
+    return X, y
+
+
+def checked_samples_with_targets(
+    learner: BaseEstimator, X: Array, y: Any, *, reset: bool, min_samples: int
+) -> tuple[Array, np.ndarray]:
+    """Return the checked samples, and their targets as finite float64 numbers on the host.
+
+    Targets have the shape (n_samples,) or (n_samples, n_outputs).
+    """
+    X, y = _checked_samples_with_y(
+        learner, X, y, reset=reset, min_samples=min_samples, multi_output=True
+    )
+    y = column_or_1d(y) if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.dtype.kind not in "biuf" or y.ndim > 2:
+        raise ValueError(
+            f"{type(learner).__name__} learns from numbers, but y has dtype {y.dtype} and shape "
+            f"{y.shape}. Pass numbers of shape (n_samples,) or (n_samples, n_outputs)."
+        )
+    return X, y.astype(np.float64)
+
+
+def _checked_samples_with_y(
+    learner: BaseEstimator, X: Array, y: Any, *, reset: bool, min_samples: int, multi_output: bool
+) -> tuple[Array, np.ndarray]:
     y = to_host(y) if is_foreign(y) else y
     if y is None or not is_foreign(X):
         options = _validation_options(learner, X, min_samples)
         with ignoring_overflow():
-            X, y = validate_data(learner, X, y, reset=reset, multi_output=multi_output, **options)
-    else:
-        X = checked_samples(learner, X, reset=reset, min_samples=min_samples)
-        y = np.asarray(y) if multi_output else column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_consistent_length(X, y)
-    check_classification_targets(y)
+            return validate_data(learner, X, y, reset=reset, multi_output=multi_output, **options)
+    X = checked_samples(learner, X, reset=reset, min_samples=min_samples)
+    y = np.asarray(y) if multi_output else column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_consistent_length(X, y)
     return X, y
 
 

@@ -208,10 +208,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
         if isinstance(supervision, Pairs):
             return
         labels = checked_labels(supervision)
-        n_labelled = int(np.sum(labels.codes >= 0))
-        if n_labelled < 2:
-            raise ValueError("LDML requires at least 2 labelled samples, but y has only 1.")
-        if labels.n_classes in (1, n_labelled):
+        if labels.n_classes in (1, len(labels.codes)):
             content = "only one class" if labels.n_classes == 1 else "no class with two samples"
             warn(f"y has {content}, so LDML has nothing to learn.")
 

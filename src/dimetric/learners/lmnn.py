@@ -149,6 +149,7 @@ class LMNN(MeanLossMetric[Smoothable]):
     }
     _supervision_kinds = ("y", "triplets")
     _needs_class_neighbors = True
+    _uses_unlabelled = True  # because `targets` holds row indices of X
 
     def __init__(
         self,

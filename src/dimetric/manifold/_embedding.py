@@ -1,7 +1,7 @@
 """Base classes of embeddings, which have coordinates for training samples and place new ones."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import Tags
@@ -30,7 +30,27 @@ class Embedding(Learner, ABC):
     def _place(self, X: Array) -> Array:
         """Return the coordinates of validated new samples, in any namespace."""
 
-    def fit_transform(self, X: Array, y: Array | None = None, **constraints: Any) -> Array:
+    def fit(self, X: Array, y: Any = None) -> Self:
+        """Embed the samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, as a NumPy array, a pandas or polars data frame, or an array of any array API
+            library.
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted embedding.
+        """
+        return super().fit(X, y)
+
+    def fit_transform(  # type: ignore[override]
+        self, X: Array, y: Any = None
+    ) -> Array:
         """Fit the embedding and return the coordinates of the training samples, ``embedding_``.
 
         ``fit(X).transform(X)`` may differ, because it places X like new samples.
@@ -41,15 +61,13 @@ class Embedding(Learner, ABC):
             Samples.
         y : object
             Ignored.
-        **constraints : object
-            Pairs and triplets raise an error, because embeddings are unsupervised.
 
         Returns
         -------
         Z : array of shape (n_samples, n_components)
             Coordinates, in the array namespace, dtype and device of X. A data frame if X is one.
         """
-        return wrap_like_input(self.fit(X, y, **constraints).embedding_, X, self)
+        return wrap_like_input(self.fit(X, y).embedding_, X, self)
 
     def transform(self, X: Array) -> Array:
         """Return the coordinates of new samples.
