@@ -28,6 +28,7 @@ def test_codes_are_indices_of_the_sorted_classes(monkeypatch):
     assert labels.n_classes == 2
 
 
+@pytest.mark.filterwarnings("ignore:.* friends")  # a class has one sample
 @pytest.mark.parametrize(("cls", "codes"), [(LDML, [1, 0, 0]), (LMNN, [1, -1, 0, 0])])
 def test_unlabelled_samples_are_left_out_or_have_code_minus_1(monkeypatch, cls, codes):
     labels = received(monkeypatch, cls(unlabelled=-1), X, [5, -1, 3, 3])
