@@ -32,11 +32,13 @@ MATRIX_COLUMNS = ("coordinate", "weights", "shift")
 HEADER_TEMPLATE = """\
 -- {name} with {n_features} features and {k} coordinates, for {dialect}.
 -- Exported by dimetric {version}.
--- The script runs in one transaction. It only creates {created}.
+-- The script runs in one transaction. It only creates {created}{extension}.
 -- If one of these names is already used, it fails and changes nothing. To run it again after the
--- samples have changed, first remove what it created. Rows with missing values are skipped.
+-- samples have changed, first drop what it created. Rows with missing values are skipped.
 -- To find the 10 rows nearest to row 17 by learned distance: SELECT * FROM {nearest}(17, 10);
 """
+
+EXTENSION_NOTES = {"duckdb": "", "postgres": ",\n-- and the extension vector if it is missing"}
 
 EXPRESSION_TEMPLATE = """
 CREATE TABLE {mapped} AS
@@ -193,6 +195,7 @@ class Script:
             version=dimetric.__version__,
             dialect=DIALECTS[self.dialect],
             created=on_one_line(" and ".join(quoted[each] for each in created)),
+            extension=EXTENSION_NOTES[self.dialect],
             nearest=on_one_line(quoted["nearest"]),
         )
         body = self._expression(quoted) if is_expression else self._matrix(quoted)
