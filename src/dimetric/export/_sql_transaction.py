@@ -71,8 +71,8 @@ def transaction(dialect: str, created: Sequence[str]) -> tuple[str, str]:
     """
     before = quote_string("These names are already in use: ")
     after = quote_string(
-        ". Nothing was changed. Remove these objects if an earlier run of this script created them. "
-        "Otherwise, rename them, or export the model for a table with another name."
+        ". Nothing was changed. Remove these objects if an earlier run of this script created "
+        "them. Otherwise, rename them, or export the model for a table with another name."
     )
     names = [quote_string(name) for name in created]
     if dialect == "duckdb":  # DuckDB ignores case in names, and only its lower() has the same rules
