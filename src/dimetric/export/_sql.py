@@ -109,7 +109,8 @@ def to_sql(
     The script creates the table ``<table>_mapped`` of mapped samples, and the function
     ``<table>_nearest(row, k)``, which returns the k rows nearest to a row, nearest first. A large
     map also needs the table ``<table>_matrix``. The script runs in one transaction and drops or
-    replaces nothing. If one of these names is already used, it fails and changes nothing.
+    replaces nothing. If one of these names is already used, it fails and changes nothing. In
+    PostgreSQL, it also creates the extension ``vector`` if it is missing.
 
     Parameters
     ----------
