@@ -10,6 +10,7 @@
 The environment variable ``DIMETRIC_FUZZ_FACTOR`` multiplies the number of examples.
 """
 
+import inspect
 import os
 import re
 import signal
@@ -117,17 +118,17 @@ INVALID = {
 }
 
 
-def in_container(X, kind):
-    """Return X in a container of a given kind. The unknown kind "array" is a read-only array."""
-    if kind in CONTAINERS | INVALID:
+@st.composite
+def containers(draw, X, wild=False):
+    """Draw a container that holds X. If `wild` is true, it may be invalid."""
+    kinds = ["array", *CONTAINERS] + 3 * list(INVALID) if wild else ["array"] * 10 + [*CONTAINERS]
+    kind = draw(st.sampled_from(kinds))
+    if kind != "array":
         return (CONTAINERS | INVALID)[kind](X)
     X = X.copy()
     X.flags.writeable = False
     return X
 
-
-KINDS = st.sampled_from(["array", *CONTAINERS] + 3 * list(INVALID))
-VALID_KINDS = st.sampled_from(["array"] * 10 + list(CONTAINERS))
 
 LABELS = {
     "int": lambda n, rng: rng.integers(0, 3, n),
@@ -150,6 +151,14 @@ LABELS = {
     "too short": lambda n, rng: np.arange(n - 1) % 2,
     "None": lambda n, rng: None,
 }
+
+
+def defaults_of(function):
+    """Return the parameters of a function or class, and their defaults."""
+    parameters = inspect.signature(function).parameters.values()
+    return {
+        p.name: p.default for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    }
 
 
 @st.composite

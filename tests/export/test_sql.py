@@ -206,7 +206,7 @@ def test_names_whose_lower_case_python_and_duckdb_spell_differently(table):
     with duckdb.connect() as db:
         db.execute(f"CREATE TABLE {quote_name(table)} AS SELECT * FROM frame")
         db.execute(script)
-        with pytest.raises(duckdb.Error, match="There already is"):
+        with pytest.raises(duckdb.Error, match="names are already in use"):
             db.execute(script)
 
 

@@ -70,6 +70,7 @@ def test_scripts_only_create(dialect, form):
     code = "\n".join(line for line in script.splitlines() if not line.startswith("--"))
     forbidden = r"\b(DROP|REPLACE|TRUNCATE|DELETE|UPDATE|ALTER|INSERT|CASCADE)\b"
     assert not re.search(forbidden, code, re.IGNORECASE)
+    assert ("CREATE EXTENSION" in code) == ("the extension vector" in script)
     statements = code.split()
     assert statements[:2] == ["BEGIN", "TRANSACTION;"]
     assert statements[-1] == "COMMIT;"
@@ -86,7 +87,8 @@ def test_objects_of_the_user_stay(collision, form):
         if "matrix" in collision and form == "expression":
             assert not errors
             return
-        assert "There already is a table, view or function named" in errors[0]
+        taken = re.search(r"samples_\w+", collision, re.IGNORECASE)[0]
+        assert f"These names are already in use: {taken}. Nothing" in errors[0]
         assert objects(base) == before
 
 
@@ -96,7 +98,8 @@ def test_a_second_run_fails_without_loss(form):
         table_of_samples(base)
         base.execute(to_sql(MODEL, form=form))
         before = objects(base), base.sql("SELECT * FROM samples_mapped ORDER BY id").fetchall()
-        assert "Remove it if an earlier run" in run_without_stopping(base, to_sql(MODEL))[0]
+        error = run_without_stopping(base, to_sql(MODEL))[0]
+        assert "in use: samples_mapped, samples_nearest. Nothing was changed. Remove" in error
         after = objects(base), base.sql("SELECT * FROM samples_mapped ORDER BY id").fetchall()
         assert after == before
 
@@ -220,6 +223,8 @@ def test_postgres_changes_nothing_after_an_error(collision, form):
     for repeats in (1, 2):
         found = in_postgres(script * repeats, stop=False, after=POSTGRES_OBJECTS)
         assert "ERROR:" in found
+        if taken := re.search(r"samples_\w+", collision):
+            assert f"names are already in use: {taken[0]}. Nothing" in " ".join(found)
         assert found[-len(wanted) :] == wanted
 
 

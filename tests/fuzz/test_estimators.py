@@ -1,19 +1,16 @@
 """Random parameters and samples for every estimator, with all of its methods."""
 
-import inspect
-
 import numpy as np
 import pytest
 from estimators import MODELS, VARIANTS, is_kernel
 from fuzzing import (
     ANYTHING,
-    KINDS,
-    VALID_KINDS,
     Refused,
     arguments,
     assert_finite,
+    containers,
+    defaults_of,
     examples,
-    in_container,
     labels,
     matrices,
     obeying_rules,
@@ -89,12 +86,6 @@ CHOICES = {
 LIMITS = {"max_iter": 20, "n_passes": 2}  # keep fits short
 
 
-def defaults_of(cls):
-    """Return the parameters of a class and their defaults."""
-    parameters = inspect.signature(cls).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD}
-
-
 @st.composite
 def estimators(draw, cls, wild):
     """Draw the parameters of an estimator, starting from one of its registered variants.
@@ -119,9 +110,8 @@ def test_fit_and_all_methods(cls, data):
     wild = data.draw(st.sampled_from([None] * 5 + ["params", "X", "y"]))
     params = data.draw(estimators(cls, wild=wild == "params"))
     X = data.draw(matrices())
-    kind = data.draw(KINDS if wild == "X" else VALID_KINDS)
+    given_X = data.draw(containers(X, wild=wild == "X"))
     y = data.draw(labels(len(X), wild=wild == "y"))
-    given_X = in_container(X, kind)
     try:
         estimator = obeying_rules(cls, **params)
         fitted = obeying_rules(estimator.fit, *((given_X,) if y is None else (given_X, y)))
@@ -132,7 +122,7 @@ def test_fit_and_all_methods(cls, data):
     for name in dir(type(fitted)):
         if isinstance(getattr(type(fitted), name), property):
             _check_call(fitted, "__getattribute__", (name,))
-    new = in_container(data.draw(matrices()), data.draw(VALID_KINDS))
+    new = data.draw(containers(data.draw(matrices())))
     for name, argument_lists in method_calls(data.draw, X, given_X, new, y).items():
         if name == "metric" and is_kernel(fitted):
             continue  # a kernel's distance has no matrix

@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 from estimators import LEARNERS, MODELS, samples
 from fuzzing import (
-    KINDS,
-    VALID_KINDS,
     Refused,
     arguments,
     assert_finite,
+    containers,
+    defaults_of,
     examples,
-    in_container,
     labels,
     matrices,
     obeying_rules,
@@ -208,27 +207,23 @@ def empty_directory(tmp_path, monkeypatch):
 @st.composite
 def calls(draw, function):
     """Draw the arguments of a function."""
-    parameters = inspect.signature(function).parameters
-    named = {
-        name: parameter.default
-        for name, parameter in parameters.items()
-        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
-    }
+    defaults = defaults_of(function)
     drawn = {
         name: draw(st.sampled_from(REQUIRED[name]))
-        for name, default in named.items()
+        for name, default in defaults.items()
         if name in REQUIRED and (default is inspect.Parameter.empty or draw(st.booleans()))
     }
     wild = draw(st.sampled_from([None] * 3 + ["arguments", "X", "y", "groups"]))
-    if "X" in named and draw(st.booleans()):
+    if "X" in defaults and draw(st.booleans()):
         matrix = draw(matrices())
-        drawn["X"] = in_container(matrix, draw(KINDS if wild == "X" else VALID_KINDS))
+        drawn["X"] = draw(containers(matrix, wild=wild == "X"))
         for name in ("y", "groups"):
-            if name in named and (named[name] is inspect.Parameter.empty or draw(st.booleans())):
+            required = defaults.get(name) is inspect.Parameter.empty
+            if required or (name in defaults and draw(st.booleans())):
                 drawn[name] = draw(labels(len(matrix), wild=wild == name))
-    drawn |= draw(arguments(named, CHOICES, wild == "arguments"))
+    drawn |= draw(arguments(defaults, CHOICES, wild == "arguments"))
     limits = {"n_samples": 50, "budget": 0.5, "openml": False, "n_jobs": 1}
-    return drawn | {name: value for name, value in limits.items() if name in named}
+    return drawn | {name: value for name, value in limits.items() if name in defaults}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -254,9 +249,7 @@ def test_all_required_arguments_are_known():
     unknown = {
         f"{full_name}({name})"
         for full_name, function in CASES.items()
-        for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.default is parameter.empty
-        and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
-        and name not in REQUIRED
+        for name, default in defaults_of(function).items()
+        if default is inspect.Parameter.empty and name not in REQUIRED
     }
     assert not unknown

@@ -276,3 +276,24 @@ def test_random_prior_is_a_prior_like_any_other():
     learned = ITML(prior="random", random_state=3, **bounds).fit(X, pairs=PAIRS)
     given = ITML(prior=met.metric(), **bounds).fit(X, pairs=PAIRS)
     np.testing.assert_allclose(learned.metric(), given.metric(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_default_prior_and_bounds_do_not_depend_on_the_unit(scale):
+    expected = ITML(random_state=0).fit(X, y).transform(X)
+    found = ITML(random_state=0).fit(X * scale, y).transform(X * scale)
+    ratio = np.linalg.norm(found) / np.linalg.norm(expected)
+    np.testing.assert_allclose(found / ratio, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("params", "names"),
+    [
+        ({"bounds": (0.1, 10.0)}, "bounds"),
+        ({"prior": np.eye(4)}, "prior"),
+        ({"prior": np.eye(4), "bounds": (0.1, 10.0)}, "prior and bounds"),
+    ],
+)
+def test_values_in_the_unit_of_extreme_samples(params, names):
+    with pytest.warns(UserWarning, match=f"rescaled to around 1, but {names} were not"):
+        ITML(random_state=0, **params).fit(X * 1e100, y)

@@ -36,6 +36,10 @@ y = np.arange(60) % 3
 GROUPS = RNG.permutation(np.repeat(np.arange(15), 4))
 
 
+def folds_of(*args, **kwargs):
+    return splits(*args, **kwargs)[0]
+
+
 def no_group_is_split(folds, groups):
     return all(not set(groups[train]) & set(groups[test]) for train, test in folds)
 
@@ -57,21 +61,21 @@ def assert_same_folds(one, two):
 
 
 def test_no_group_is_in_training_and_test():
-    folds = splits(X, y, 5, 3, random_state=0, groups=GROUPS)
+    folds = folds_of(X, y, 5, 3, random_state=0, groups=GROUPS)
     assert len(folds) == 15
     assert no_group_is_split(folds, GROUPS)
     for repeat in range(3):
         tests = [test for _, test in folds[5 * repeat : 5 * repeat + 5]]
         assert_array_equal(np.sort(np.concatenate(tests)), np.arange(60))
     assert not np.array_equal(folds[0][1], folds[5][1])
-    assert_same_folds(folds, splits(X, y, 5, 3, random_state=0, groups=GROUPS))
+    assert_same_folds(folds, folds_of(X, y, 5, 3, random_state=0, groups=GROUPS))
 
 
 @pytest.mark.parametrize("has_labels", [True, False])
 def test_many_samples_with_few_groups(has_labels):
     groups = np.r_[np.arange(5000), [7, 7, 8, 9]]
     labels = np.arange(len(groups)) % 3 if has_labels else None
-    folds = splits(np.zeros((5004, 1)), labels, 5, 2, random_state=0, groups=groups)
+    folds = folds_of(np.zeros((5004, 1)), labels, 5, 2, random_state=0, groups=groups)
     assert no_group_is_split(folds, groups)
     assert_array_equal(np.sort(np.concatenate([test for _, test in folds[:5]])), np.arange(5004))
     for train, test in folds:
@@ -83,7 +87,7 @@ def test_many_samples_with_few_groups(has_labels):
 
 def test_group_folds_are_stratified():
     groups, labels = np.repeat(np.arange(30), 4), np.repeat(np.arange(30) % 3, 4)
-    for _, test in splits(np.zeros((120, 1)), labels, 5, random_state=0, groups=groups):
+    for _, test in folds_of(np.zeros((120, 1)), labels, 5, random_state=0, groups=groups):
         assert_array_equal(np.bincount(labels[test]), [8, 8, 8])
 
 
@@ -97,7 +101,7 @@ def test_random_groups_are_never_split(data, n, cv):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                folds = splits(np.zeros((n, 1)), target, cv, 2, random_state=0, groups=groups)
+                folds = folds_of(np.zeros((n, 1)), target, cv, 2, random_state=0, groups=groups)
             except ValueError as error:
                 message = str(error)
                 folds = None
@@ -114,10 +118,10 @@ def test_random_groups_are_never_split(data, n, cv):
 
 
 def test_groups_of_single_samples_change_nothing():
-    expected = splits(X, y, 5, 2, random_state=3)
-    assert_same_folds(splits(X, y, 5, 2, random_state=3, groups=np.arange(60)), expected)
+    expected = folds_of(X, y, 5, 2, random_state=3)
+    assert_same_folds(folds_of(X, y, 5, 2, random_state=3, groups=np.arange(60)), expected)
     names = [f"sample {i}" for i in range(60)]
-    assert_same_folds(splits(X, y, 5, 2, random_state=3, groups=names), expected)
+    assert_same_folds(folds_of(X, y, 5, 2, random_state=3, groups=names), expected)
 
 
 @pytest.mark.parametrize("splitter", [
@@ -125,7 +129,7 @@ def test_groups_of_single_samples_change_nothing():
 ])  # fmt: skip
 def test_splitters_receive_the_groups(splitter):
     expected = list(splitter.split(X, y, GROUPS))
-    assert_same_folds(splits(X, y, splitter, groups=GROUPS), expected)
+    assert_same_folds(folds_of(X, y, splitter, groups=GROUPS), expected)
     result = cross_validate(KNNClassifier(), X, y, cv=splitter, groups=pd.Series(GROUPS))
     assert len(result.test_score) == len(expected)
 
@@ -141,7 +145,7 @@ def test_splitters_receive_the_groups(splitter):
 ])  # fmt: skip
 def test_wrong_groups(groups, message):
     with pytest.raises(ValueError, match=message):
-        splits(X, y, 5, groups=groups)
+        folds_of(X, y, 5, groups=groups)
 
 
 def test_classes_in_a_single_group():
@@ -150,15 +154,15 @@ def test_classes_in_a_single_group():
         cross_validate(KNNClassifier(), X, y, groups=groups, random_state=0)
     assert caught[0].filename == __file__
     with pytest.raises(ValueError, match="groups: each class is in one group only"):
-        splits(X, y, 3, groups=y)
+        folds_of(X, y, 3, groups=y)
 
 
 def test_groups_of_any_type_are_accepted():
-    expected = splits(X, y, 5, random_state=0, groups=GROUPS)
+    expected = folds_of(X, y, 5, random_state=0, groups=GROUPS)
     names = np.array([f"{i:02}" for i in range(15)])[GROUPS]
     for groups in (names, names.astype(object), pd.Series(names), pl.Series(GROUPS), names.tolist(),
                    pd.Categorical(names), GROUPS[:, None], GROUPS.astype(float)):  # fmt: skip
-        found = splits(X, y, 5, random_state=0, groups=groups)
+        found = folds_of(X, y, 5, random_state=0, groups=groups)
         assert_same_folds(found, expected)
 
 
@@ -217,7 +221,7 @@ def test_copies_stay_in_one_fold_with_a_warning():
         with pytest.warns(
             UserWarning, match="120 of 120 samples are probably copies of each other"
         ):
-            assert no_group_is_split(splits(X_, y_, 5, random_state=0), original)
+            assert no_group_is_split(folds_of(X_, y_, 5, random_state=0), original)
     with pytest.warns(UserWarning, match="copies") as caught:
         cross_validate(KNNClassifier(), samples, labels, random_state=0)
     assert caught[0].filename == __file__
@@ -227,16 +231,16 @@ def test_copies_may_be_split_if_groups_or_folds_are_given():
     samples, labels, _ = doubled()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        folds = splits(samples, labels, 5, random_state=0, groups=np.arange(120))
+        folds = folds_of(samples, labels, 5, random_state=0, groups=np.arange(120))
         assert_same_folds(folds, plain_folds(120, labels, 5, 0))
-        assert_same_folds(splits(samples, labels, folds), folds)
+        assert_same_folds(folds_of(samples, labels, folds), folds)
 
 
 @pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut(), GroupShuffleSplit(2)])
 def test_a_splitter_by_groups_requires_groups(cv):
     with pytest.raises(ValueError, match=r"splits by groups, but groups is None\. Pass the group"):
-        splits(np.eye(6), None, cv)
-    assert len(splits(np.eye(6), None, cv, groups=[0, 0, 1, 1, 2, 2])) in (2, 3)
+        folds_of(np.eye(6), None, cv)
+    assert len(folds_of(np.eye(6), None, cv, groups=[0, 0, 1, 1, 2, 2])) in (2, 3)
 
 
 def test_copies_of_a_text_table_are_found():
@@ -245,7 +249,7 @@ def test_copies_of_a_text_table_are_found():
     frame = pd.concat([frame, frame[:20]], ignore_index=True)
     original = np.r_[np.arange(80), np.arange(20)]
     with pytest.warns(UserWarning, match="40 of 100 samples are probably copies"):
-        assert no_group_is_split(splits(frame, np.arange(100) % 2, 5, random_state=0), original)
+        assert no_group_is_split(folds_of(frame, np.arange(100) % 2, 5, random_state=0), original)
 
 
 def titanic_like(seed=0):
@@ -263,7 +267,7 @@ def test_tables_of_few_distinct_rows_have_no_copies():
     assert found.n_repeated > 2190
     assert found.n_copies == 0
     assert found.n_conflicting > 2000
-    assert_same_folds(splits(samples, labels, 5, random_state=0), plain_folds(2201, labels, 5, 0))
+    assert_same_folds(folds_of(samples, labels, 5, random_state=0), plain_folds(2201, labels, 5, 0))
 
 
 @pytest.mark.parametrize("make", [
@@ -348,7 +352,7 @@ def test_copies_are_found_beside_a_single_continuous_column():
 def test_iris_keeps_its_folds():
     samples, labels = load_iris(return_X_y=True)
     assert equal_rows(samples, labels)[:3] == (2, 0, 0)
-    assert_same_folds(splits(samples, labels, 5, random_state=0), plain_folds(150, labels, 5, 0))
+    assert_same_folds(folds_of(samples, labels, 5, random_state=0), plain_folds(150, labels, 5, 0))
 
 
 def test_copies_with_other_classes_are_counted():

@@ -45,6 +45,10 @@ X, y = samples(n=60)
 WINE = load_wine(return_X_y=True)
 
 
+def folds_of(*args, **kwargs):
+    return splits(*args, **kwargs)[0]
+
+
 def fold_scores(result):
     """Return the scores of all candidates, one column per fold."""
     splits = [name for name in result.cv_results_ if name.startswith("split")]
@@ -58,16 +62,16 @@ def fold_scores(result):
 
 
 def test_folds_are_stratified_and_cover_all_samples():
-    folds = splits(X, y, 4, 3, random_state=0)
+    folds = folds_of(X, y, 4, 3, random_state=0)
     assert len(folds) == 12
     for repeat in range(3):
         tests = [test for _, test in folds[4 * repeat : 4 * repeat + 4]]
         assert_array_equal(np.sort(np.concatenate(tests)), np.arange(60))
         for test in tests:
             assert_array_equal(np.bincount(y[test]), [5, 5, 5])
-    for (a, _), (b, _) in zip(folds, splits(X, y, 4, 3, random_state=0), strict=True):
+    for (a, _), (b, _) in zip(folds, folds_of(X, y, 4, 3, random_state=0), strict=True):
         assert_array_equal(a, b)
-    assert not np.array_equal(folds[0][1], splits(X, y, 4, 3, random_state=1)[0][1])
+    assert not np.array_equal(folds[0][1], folds_of(X, y, 4, 3, random_state=1)[0][1])
 
 
 def test_cv_can_be_a_splitter_or_splits():
@@ -75,7 +79,7 @@ def test_cv_can_be_a_splitter_or_splits():
     expected = [(train.tolist(), test.tolist()) for train, test in splitter.split(X, y)]
     masks = [(np.isin(np.arange(60), train), test) for train, test in expected]
     for cv in (splitter, expected, iter(expected), masks):
-        result = splits(X, y, cv, random_state=5)
+        result = folds_of(X, y, cv, random_state=5)
         assert [(train.tolist(), test.tolist()) for train, test in result] == expected
     model = KNNClassifier(3)
     scores = cross_validate(model, X, y, cv=splitter).test_score
@@ -85,34 +89,34 @@ def test_cv_can_be_a_splitter_or_splits():
     assert_array_equal(fold_scores(tuned), fold_scores(again))
     for wrong in ("5", None):
         with pytest.raises(ValueError, match="must be an int of at least 2, a splitter, or"):
-            splits(X, y, wrong)
+            folds_of(X, y, wrong)
     with pytest.raises(ValueError, match="n_repeats=2 requires an int as cv"):
-        splits(X, y, splitter, 2)
+        folds_of(X, y, splitter, 2)
 
 
 def test_folds_without_classes():
-    assert len(splits(X, X[:, 0], 5)) == 5
-    assert len(splits(X, None, 5)) == 5
+    assert len(folds_of(X, X[:, 0], 5)) == 5
+    assert len(folds_of(X, None, 5)) == 5
 
 
 def test_too_many_folds_are_reduced():
     labels = np.repeat([0, 1], [57, 3])
     with pytest.warns(UserWarning, match="cv=5 is larger than the size of the smallest class, 3"):
-        assert len(splits(X, labels, 5)) == 3
+        assert len(folds_of(X, labels, 5)) == 3
     with pytest.warns(UserWarning, match="smallest class, 1. Using 2 folds"):
-        assert len(splits(X, np.repeat([0, 1], [59, 1]), 5)) == 2
+        assert len(folds_of(X, np.repeat([0, 1], [59, 1]), 5)) == 2
     with pytest.warns(UserWarning, match="cv=10 is larger than .* class, 2. Using 2"):
         assert len(cross_validate(KNNClassifier(1), X[:4], [0, 1, 0, 1], cv=10).test_score) == 2
     with pytest.warns(UserWarning, match="cv=5 is larger than the number of samples, 4. Using"):
-        assert len(splits(X[:4], None, 5)) == 4
+        assert len(folds_of(X[:4], None, 5)) == 4
     with pytest.raises(ValueError, match="n_samples=1, but cross-validation requires at least 2"):
-        splits(X[:1], None, 2)
+        folds_of(X[:1], None, 2)
 
 
 def test_regressor_folds_are_not_stratified():
     sizes = np.round(10 * X[:, 0])
     result = cross_validate(KNNRegressor(), X, sizes, random_state=0)
-    folds = splits(X, None, 5, random_state=0)
+    folds = folds_of(X, None, 5, random_state=0)
     for score, (train, test) in zip(result.test_score, folds, strict=True):
         assert score == KNNRegressor().fit(X[train], sizes[train]).score(X[test], sizes[test])
     tuned = tune(KNNRegressor(), X, sizes, {"n_neighbors": [3, 5]}, random_state=0)
@@ -141,7 +145,7 @@ def test_bad_folds(options, sentence):
 @pytest.mark.parametrize("model", [KNNClassifier(learner=LDA()), NCMClassifier()])
 def test_cross_validation_matches_loop(model):
     result = cross_validate(model, X, y, cv=3, n_repeats=2, random_state=4)
-    for i, (train, test) in enumerate(splits(X, y, 3, 2, random_state=4)):
+    for i, (train, test) in enumerate(folds_of(X, y, 3, 2, random_state=4)):
         fitted = clone(model).fit(X[train], y[train])
         assert result.test_score[i] == fitted.score(X[test], y[test])
         on_train = fitted.score(X[train], y[train])
@@ -154,7 +158,7 @@ def test_cross_validation_matches_loop(model):
 def test_cross_validation_of_pipelines_and_regressors():
     pipeline = make_pipeline(MinMaxScaler(), KNNClassifier())
     result = cross_validate(pipeline, X, y, cv=3, random_state=0)
-    train, test = splits(X, y, 3, random_state=0)[0]
+    train, test = folds_of(X, y, 3, random_state=0)[0]
     fitted = clone(pipeline).fit(X[train], y[train])
     assert result.test_score[0] == fitted.score(X[test], y[test])
     assert result.train_score[0] == fitted[-1].score()
@@ -188,7 +192,7 @@ def test_estimator_without_score_raises():
 
 def test_metadata_matches_loop():
     result = metadata_cross_validate(DMLMJ(2), X, y, cv=3, random_state=1)
-    for i, (train, _) in enumerate(splits(X, y, 3, random_state=1)):
+    for i, (train, _) in enumerate(folds_of(X, y, 3, random_state=1)):
         expected = DMLMJ(2).fit(X[train], y[train]).metadata()
         assert result.keys() == expected.keys()
         for key in set(expected) - {"time"}:
@@ -213,7 +217,7 @@ def test_tuning_by_knn_accuracy_matches_loop():
     result = tune(PCA(), *WINE, grid, criterion=5, cv=3, random_state=0)
     X, y = WINE
     for params, scores in zip(result.cv_results_["params"], fold_scores(result), strict=True):
-        for score, (train, test) in zip(scores, splits(X, y, 3, random_state=0), strict=True):
+        for score, (train, test) in zip(scores, folds_of(X, y, 3, random_state=0), strict=True):
             model = KNNClassifier(5, learner=PCA(**params)).fit(X[train], y[train])
             assert score == model.score(X[test], y[test])
     assert len(result.cv_results_["params"]) == 6
@@ -380,7 +384,7 @@ def test_tune_knn_matches_loop():
     X, y = WINE
     assert len(result.cv_results_["params"]) == 4
     for params, scores in zip(result.cv_results_["params"], fold_scores(result), strict=True):
-        for score, (train, test) in zip(scores, splits(X, y, 3, random_state=0), strict=True):
+        for score, (train, test) in zip(scores, folds_of(X, y, 3, random_state=0), strict=True):
             learner = PCA(params["n_components"])
             model = KNNClassifier(params["n_neighbors"], learner=learner, weights="distance")
             assert score == model.fit(X[train], y[train]).score(X[test], y[test])

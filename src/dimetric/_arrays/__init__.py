@@ -6,7 +6,10 @@
 - ``blocks``: division of rows into blocks, to bound the memory of a computation.
 - ``memory``: a check that an array fits into memory.
 - ``threads``: functions that run tasks on several Python threads while BLAS is limited to one
-  thread.
+  thread (by ``blas_limit``).
+- ``global_state``: a decorator that restores global settings after Ctrl-C.
+- ``random_state``: random generators that are independent of NumPy's global one.
 - ``squared_distances``: squared Euclidean distances by matrix products.
-- ``row_order``: an order of the samples that does not depend on the order of the input.
+- ``row_order``: an order of the samples that does not depend on the order of the input, and groups
+  of equal samples.
 """

@@ -26,8 +26,8 @@ class _OneBlasThread:
         """Limit BLAS, and return the number of threads that it could use before."""
         with self._lock:
             if not self._previous:
-                # The previous limits are stored before they change, because an interrupt may
-                # prevent all that follows.
+                # An interrupt may come before any of the next lines, so store the previous limits
+                # before the first change.
                 self._previous = [(each, each.num_threads) for each in _blas_libraries()]
             self._users[user] = get_ident()
             for library, _ in self._previous if len(self._users) == 1 else ():
@@ -43,12 +43,14 @@ class _OneBlasThread:
                     library.set_num_threads(number)
                 self._previous = []
 
-    def forget(self, users: "set[_BlasUser]") -> None:
-        """Leave all these users, whose ``__exit__`` an interrupt prevented."""
+    def leave_after_interrupt(self, users: "set[_BlasUser]") -> None:
+        """Call :meth:`leave` for users whose ``__exit__`` did not run because of an interrupt."""
         for user in users:
             self.leave(user)
         if not self._users:
-            self.leave(_BlasUser(self))  # an interrupt may have prevented that the last user leaves
+            # The interrupt may have come after the last user was removed, but before the limits
+            # were restored. Leaving with a new user restores them.
+            self.leave(_BlasUser(self))
 
     def users_of_this_thread(self) -> "set[_BlasUser]":
         """Return the users that this thread has entered and not left."""

@@ -15,10 +15,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class GlobalState:
-    """The settings that context managers change for a while, as they are at construction.
+    """A copy of the settings that context managers change temporarily.
 
-    These are NumPy's error state, the warning filters, scikit-learn's configuration, and the number
-    of BLAS threads.
+    The settings are NumPy's error state, the warning filters, scikit-learn's configuration, and the
+    number of BLAS threads.
     """
 
     def __init__(self) -> None:
@@ -31,21 +31,22 @@ class GlobalState:
 
     def restore(self) -> None:
         """Restore the settings."""
-        one_blas_thread.forget(one_blas_thread.users_of_this_thread() - self._blas_users)
+        new_users = one_blas_thread.users_of_this_thread() - self._blas_users
+        one_blas_thread.leave_after_interrupt(new_users)
         np.seterr(**self._numpy)
         np.seterrcall(self._numpy_call)
         set_config(**self._sklearn)
         for name, value in self._warnings.items():
             setattr(warnings, name, value)
         with warnings.catch_warnings():
-            pass  # Python then drops what it cached about the filters
+            pass  # makes Python drop its cache of the filters
 
 
 def safe_to_interrupt(function: F) -> F:
     """Decorate a function: if Ctrl-C interrupts it, restore the global settings.
 
-    An interrupt can come between the instruction of a context manager that changes a setting and
-    the start of the ``with`` block. Then nobody restores the setting.
+    An interrupt can come after a context manager has changed a setting, but before the ``with``
+    block starts. Then the context manager does not restore the setting.
     """
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""An order of the samples that does not depend on the order of the input, and equal samples."""
+"""A canonical order of samples, which is the same for all permutations, and equal samples."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +30,7 @@ def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     bits = np.ascontiguousarray(X + 0.0).view(f"i{X.itemsize}")
     bits ^= (bits >> (8 * X.itemsize - 1)) | np.iinfo(bits.dtype).min
     keys = bits.astype(f">i{X.itemsize}")
-    # NumPy drops an interrupt that comes while it looks up a dtype such as (np.void, 8).
+    # Name the dtype by a string: NumPy loses an interrupt while it looks up (np.void, size).
     rows = keys.view(f"V{X.shape[1] * X.itemsize}").ravel()
     by_content = np.argsort(rows, kind="stable")
     return by_content[np.argsort(codes[by_content], kind="stable")]
@@ -102,7 +102,7 @@ def equal_rows(X: Array) -> EqualRows | None:
     else:
         X = to_host(X)
         keys = _row_hashes(X)
-    ordered = np.sort(keys)  # much faster than np.unique with indices, which is rarely necessary
+    ordered = np.sort(keys)  # much faster than np.unique, which only equal rows make necessary
     if np.all(ordered[1:] != ordered[:-1]):
         return None
     _, first, index, counts = np.unique(

@@ -7,7 +7,7 @@ with the Python threads for the cores.
 Python delivers Ctrl-C to the main thread only. If it interrupts the thread that waits for the
 results, the other threads stop after their current task, and the exception is raised when all of
 them have ended. So a task should take at most a few tenths of a second. A longer task calls
-:func:`stop_if_interrupted` now and then.
+:func:`stop_if_interrupted` every few tenths of a second.
 """
 
 from _thread import start_new_thread
@@ -54,19 +54,19 @@ class _StoppedError(Exception):
     """Ends a task after an interrupt or an error in another thread."""
 
 
-_of_thread = local()  # its attribute `stops` is that of the helper
+_this_thread = local()  # its attribute `stop_requests` is set in the threads of _Helper
 
 
 def stop_if_interrupted() -> None:
     """End the task if Ctrl-C interrupted the thread that waits for it, or another task failed."""
-    if getattr(_of_thread, "stops", None):
+    if getattr(_this_thread, "stop_requests", None):
         raise _StoppedError
 
 
-def _until(stops: list[bool], tasks: Iterator[S]) -> Iterator[S]:
-    """Yield tasks until there are none, or until `stops` is not empty."""
+def _until_stopped(tasks: Iterator[S], stop_requests: list[bool]) -> Iterator[S]:
+    """Yield tasks until there are none, or until `stop_requests` is not empty."""
     for task in tasks:
-        if stops:
+        if stop_requests:
             return
         yield task
 
@@ -74,29 +74,30 @@ def _until(stops: list[bool], tasks: Iterator[S]) -> Iterator[S]:
 class _Helper(Thread, Generic[S, T]):
     """A thread that calls ``work(tasks)`` and keeps the result or the error.
 
-    It stops when `stops` is not empty. An error adds an element to `stops`.
+    It gets no more tasks when `stop_requests` is not empty. An error adds an element to that list.
     """
 
     def __init__(
-        self, work: Callable[[Iterator[S]], T], tasks: Iterator[S], stops: list[bool]
+        self, work: Callable[[Iterator[S]], T], tasks: Iterator[S], stop_requests: list[bool]
     ) -> None:
         super().__init__(daemon=False)
-        self._work, self._tasks, self._stops = work, tasks, stops
+        self._work, self._stop_requests = work, stop_requests
+        self._tasks = _until_stopped(tasks, stop_requests)
         # NumPy's error state is a context variable. The thread uses that of the caller.
         self._caller_context = copy_context()
         self._error: BaseException | None = None
         self.ended = _Flag()
 
     def run(self) -> None:
-        """Call the function."""
-        _of_thread.stops = self._stops
+        """Call the function. ``Thread.start`` calls this method on the new thread."""
+        _this_thread.stop_requests = self._stop_requests
         try:
-            self._result = self._caller_context.run(self._work, _until(self._stops, self._tasks))
+            self._result = self._caller_context.run(self._work, self._tasks)
         except _StoppedError:
-            pass  # the caller raises the error
+            pass  # the calling thread raises the interrupt, or the error of the other task
         except BaseException as error:
             self._error = error
-            self._stops.append(True)
+            self._stop_requests.append(True)
         finally:
             self.ended.set()
 
@@ -107,35 +108,42 @@ class _Helper(Thread, Generic[S, T]):
         return self._result
 
 
-class _Crew(Generic[S, T]):
+class _ThreadGroup(Generic[S, T]):
     """Threads that call ``work(tasks)``, one for each of several iterators over tasks.
 
-    A further thread starts the threads and waits for them. The methods of ``threading`` use locks
-    that an interrupt may leave locked for ever, but Ctrl-C interrupts only the main thread.
+    A manager thread starts the threads and waits for them. The main thread must not do this:
+    ``threading`` uses locks, and an interrupt of the main thread may leave them locked for ever.
     """
 
     def __init__(self, work: Callable[[Iterator[S]], T], iterators: list[Iterator[S]]) -> None:
-        self.stops: list[bool] = []
-        self._helpers = [_Helper(work, tasks, self.stops) for tasks in iterators]
+        self._stop_requests: list[bool] = []
+        self._helpers = [_Helper(work, tasks, self._stop_requests) for tasks in iterators]
         self._ended = _Flag()
         self._error: RuntimeError | None = None
 
     def run(self) -> list[T]:
-        """Run the threads, and return their results."""
+        """Start the threads, wait until all of them have ended, and return their results.
+
+        After an interrupt, or an error in a thread, the other threads stop after their current
+        tasks. Then the exception is raised.
+        """
         try:
             try:
-                start_new_thread(self._manage, ())  # Ctrl-C comes before the `try` or after this
+                # Python does not raise KeyboardInterrupt between the `try` and the end of this
+                # call, so the `finally` block below never waits for a thread that did not start.
+                start_new_thread(self._manage, ())
             except RuntimeError:  # too many threads
                 self._ended.set()
                 raise
             self._ended.wait()
         finally:
-            self._stop()
+            self._stop_and_wait()
         if self._error is not None:
             raise self._error
         return [helper.result() for helper in self._helpers]
 
     def _manage(self) -> None:
+        """Start the threads, and set a flag when all of them have ended."""
         running = []
         try:
             for helper in self._helpers:
@@ -143,16 +151,16 @@ class _Crew(Generic[S, T]):
                 running.append(helper)
         except RuntimeError as error:  # too many threads
             self._error = error
-            self.stops.append(True)
+            self._stop_requests.append(True)
         for helper in running:
             helper.ended.wait()
-            while helper.is_alive():  # Python deletes the thread
+            while helper.is_alive():  # Python takes a moment to remove a thread that has ended
                 sleep(1e-5)
         self._ended.set()
 
-    def _stop(self) -> None:
+    def _stop_and_wait(self) -> None:
         """Wait until all threads have ended their current tasks, despite further interrupts."""
-        self.stops.append(True)
+        self._stop_requests.append(True)
         interrupt = None
         while True:
             try:
@@ -175,7 +183,7 @@ def uninterrupted(work: Callable[[], T]) -> T:
     1
     """
     tasks: Iterator[None] = iter(())
-    return _Crew(lambda _: work(), [tasks]).run()[0]
+    return _ThreadGroup(lambda _: work(), [tasks]).run()[0]
 
 
 def run_on_threads(
@@ -221,7 +229,7 @@ def run_on_threads(
         iterators = [queue if shared_queue else iter(tasks[t::threads]) for t in range(threads)]
         # The calling thread only waits. If it worked too, an interrupt could leave a lock locked,
         # such as that of numba's compiler, and the other threads would wait for it for ever.
-        return _Crew(work, iterators).run()
+        return _ThreadGroup(work, iterators).run()
 
 
 def map_on_threads(
@@ -248,6 +256,7 @@ def map_on_threads(
 
         numbers = range(block.start, block.stop)
         run_on_threads(collect, numbers, n_rows=n_rows, shared_queue=True)
-        # No thread and no limit of BLAS is left if the caller never asks for the next result.
+        # The threads have ended, and BLAS has its own limit again. So nothing is left behind if the
+        # caller never asks for the next result.
         for number in numbers:
             yield results.pop(number)

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
-from dimetric._warnings import warn
 
 TILE_SIZE = 256  # rows and columns of a tile; two tiles fit into a core's cache
 # Values up to these limits, and at least their reciprocals, are not rescaled. Sums of many squares
@@ -242,13 +241,12 @@ def asymmetric_pair(A: Array, tol: float) -> tuple[int, int] | None:
     return None
 
 
-def rescale_for_squares(X: Array, name: str = "X", *, affected: str = "") -> tuple[Array, float]:
+def rescale_for_squares(X: Array, name: str = "X") -> tuple[Array, float]:
     """Rescale X so that squares neither overflow nor underflow. Return X and the factor.
 
     The factor is a power of two, so no digits are lost, and it is 1 for ordinary data. Raise
     ValueError if the dtype cannot represent the squares of the original values, because then it
-    cannot represent variances or a metric either. If `affected` names parameters whose meaning
-    depends on the scale, warn when the factor is not 1.
+    cannot represent variances or a metric either.
     """
     xp = namespace(X)
     values = X.data if sparse.issparse(X) else X
@@ -272,11 +270,6 @@ def rescale_for_squares(X: Array, name: str = "X", *, affected: str = "") -> tup
     if largest == 0 or 1 / limit <= largest <= limit:
         return X, 1.0
     factor = float(2.0 ** -np.floor(np.log2(largest)))
-    if affected:
-        warn(
-            f"The values of {name} are around {1 / factor:.0e} and were rescaled to around 1. This "
-            f"changes the meaning of {affected}. Rescale {name} to avoid this warning.",
-        )
     return X * factor, factor
 
 

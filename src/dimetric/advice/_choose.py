@@ -195,7 +195,8 @@ def _split_groups(
     sample = stratified_rows(np.arange(len(y)), y, 2 * max_rows, 2 * cv, rng)
     seed = int(rng.integers(MAX_SEED))
     with suppress(ValueError):  # each class has a single group
-        race, final = splits(sample, y[sample], 2, random_state=seed, groups=groups[sample])[0]
+        folds, _ = splits(sample, y[sample], 2, random_state=seed, groups=groups[sample])
+        race, final = folds[0]
         halves = sample[race], sample[final]
         if all(_can_be_split(groups[half], y[half], y, cv) for half in halves):
             return halves

@@ -142,7 +142,7 @@ def _train_test_groups(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Split rows into training and test rows that have no group in common."""
     n_folds = min(INSIGHT_FOLDS, len(np.unique(groups[rows])))
-    folds = splits(rows, None, n_folds, random_state=seed, groups=groups[rows])
+    folds, _ = splits(rows, None, n_folds, random_state=seed, groups=groups[rows])
     n_test = max(1, round(SETTINGS.insight_test_fraction * len(folds)))
     train, test = rows, rows[:0]
     for _, fold in folds:

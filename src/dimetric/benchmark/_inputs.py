@@ -16,7 +16,7 @@ from dimetric._warnings import warn
 from dimetric.benchmark._cells import SplitDataSet
 from dimetric.data import DataSet, load_data_set
 from dimetric.selection._knn_scores import named_learners
-from dimetric.selection._splits import splits_and_groups
+from dimetric.selection._splits import splits
 from dimetric.supervision._groups import checked_groups
 
 
@@ -194,7 +194,7 @@ def _split_data_set(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            parts, groups = splits_and_groups(data.X, y, groups=groups, **split_by)
+            parts, groups = splits(data.X, y, groups=groups, **split_by)
         except ValueError as error:
             raise ValueError(f"Data set {name!r}: {error}") from error
     for each in caught:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
 from dimetric._compat import Interval, StrOptions
-from dimetric.classify._base import DistanceEstimator
+from dimetric.classify._base import DistanceEstimator, values_like
 from dimetric.neighbors.metric_search import Metric, is_euclidean
 from dimetric.neighbors.queries import relative_tolerance
 from dimetric.neighbors.ties import Neighborhoods, WeightFunction
@@ -108,6 +108,10 @@ class NeighborsEstimator(DistanceEstimator):
             metric_params=self.metric_params,
             is_mapped=self.learner_ is not None,
         )
+
+    def _like_samples(self, values: np.ndarray, X: Array | None) -> Array:
+        """Return predictions in the namespace of X, or of the training samples if X is None."""
+        return values_like(values, self._points if X is None else X)
 
     def _keep_mapped(self, X: Array, y: np.ndarray) -> None:
         """Fit the learner, and store the mapped training samples."""

@@ -1,5 +1,6 @@
 """Classification by nearest neighbours under a learned distance."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -8,7 +9,7 @@ from sklearn.utils import Tags
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.validation import checked_samples_with_labels
 from dimetric._compat import fit_method
-from dimetric.classify._base import DistanceClassifier, accuracy, values_like
+from dimetric.classify._base import DistanceClassifier, accuracy
 from dimetric.classify._neighbors import (
     NeighborsEstimator,
     has_several_outputs,
@@ -127,7 +128,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         labels : array of shape (n_samples,) or (n_samples, n_outputs)
             Predicted classes. Numeric labels are in the array namespace of X.
         """
-        return self._most_voted(self._votes(X), self._points if X is None else X)
+        return self._most_voted(self._votes(X), X)
 
     def predict_proba(self, X: Array | None = None) -> Any:
         """Return the fraction of the votes for each class.
@@ -143,9 +144,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
             Fractions of the votes, in the array namespace of X. If y has several outputs, a list
             with an array for each output.
         """
-        like = self._points if X is None else X
         fractions = [
-            values_like(votes / np.sum(votes, axis=1, keepdims=True), like)
+            self._like_samples(votes / np.sum(votes, axis=1, keepdims=True), X)
             for votes in self._votes(X)
         ]
         return fractions if self._codes.ndim == 2 else fractions[0]
@@ -170,10 +170,14 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     def _labels(self) -> np.ndarray:
         """Return the classes of the training samples."""
+        return self._decoded(np.atleast_2d(self._codes.T))
+
+    def _decoded(self, codes: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+        """Return the classes of samples from the codes of each output."""
         if self._codes.ndim == 1:
-            return self.classes_[self._codes]
-        each = zip(self.classes_, self._codes.T, strict=True)
-        return np.stack([classes[codes] for classes, codes in each], axis=1)
+            return self.classes_[codes[0]]
+        pairs = zip(self.classes_, codes, strict=True)
+        return np.stack([classes[output] for classes, output in pairs], axis=1)
 
     def _outputs(self) -> list[tuple[np.ndarray, int]]:
         """Return the codes and the number of classes of each output."""
@@ -201,13 +205,10 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         votes = near.sums(one_hot_rows(outputs), k, weight_function(self.weights))
         return np.split(votes, np.cumsum([n for _, n in outputs])[:-1], axis=1)
 
-    def _most_voted(self, votes: list[np.ndarray], X: Array) -> Array:
+    def _most_voted(self, votes: list[np.ndarray], X: Array | None) -> Array:
         """Return the classes with the most votes. Numeric classes are in the namespace of X."""
         best = [most_voted(each, self._points) for each in votes]
-        if self._codes.ndim == 1:
-            return values_like(self.classes_[best[0]], X)
-        each = zip(self.classes_, best, strict=True)
-        return values_like(np.stack([classes[codes] for classes, codes in each], axis=1), X)
+        return self._like_samples(self._decoded(best), X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_array
 from dimetric._arrays.namespaces import Array, is_foreign, to_host
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import fit_method
-from dimetric.classify._base import values_like
 from dimetric.classify._neighbors import (
     NeighborsEstimator,
     class_learner_message,
@@ -131,7 +130,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         average = near.sums(targets, k, weight_function(self.weights), mean=True)
         dtype = np.result_type(self._targets.dtype, near.dtype)
         average = average.astype(dtype, copy=False).reshape(-1, *self._targets.shape[1:])
-        return values_like(average, self._points if X is None else X)
+        return self._like_samples(average, X)
 
     def score(self, X: Array | None = None, y: Any = None, sample_weight: Any = None) -> float:
         """Return the coefficient of determination, R squared.

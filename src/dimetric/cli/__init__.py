@@ -3,8 +3,10 @@
 try:
     from dimetric.cli.main import main
 except KeyboardInterrupt:  # Ctrl-C during the imports should not print a traceback either
-    from dimetric.cli._interrupts import interrupt_exit
+    import sys
 
-    raise interrupt_exit() from None
+    from dimetric.cli._interrupts import print_interrupt
+
+    sys.exit(print_interrupt())
 
 __all__ = ["main"]

@@ -16,8 +16,15 @@ GRACE_SECONDS = 1.5  # time that the main thread has to end
 SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides the cursor
 LINES = {signal.SIGINT: "Interrupted.", signal.SIGTERM: "Terminated."}
 
-_received: list[int] = []  # the first signal
-_printed: list[bool] = []  # not empty when the line has been printed
+
+class _State:
+    """What the signal handler, the main thread and the thread that ends the process share."""
+
+    first_signal: int | None = None
+    line_printed = False
+
+
+_state = _State()
 
 
 @contextmanager
@@ -34,53 +41,55 @@ def ending_on_signals() -> Iterator[None]:
     threading.Thread(target=_end_in_time, args=(wake,), daemon=True).start()
     for number in LINES:
         if signal.getsignal(number) != signal.SIG_IGN:  # ignored by "command &" in a script
-            signal.signal(number, _raise)
+            signal.signal(number, _interrupt_once)
     try:
         yield
     finally:
-        if not _received:  # the command has ended, and the end of Python can take a second
+        if _state.first_signal is None:
+            # The command has ended. Python can take another second to exit.
             for number in LINES:
                 signal.signal(number, signal.SIG_IGN)
         else:
             # The interrupt may have arrived as another exception, such as SystemExit from Typer or
             # ImportError from a package that it interrupted.
-            if not _printed:
-                interrupt_exit()
+            if not _state.line_printed:
+                print_interrupt()
             with suppress(OSError):
                 sys.stdout.flush()
-            os._exit(128 + _received[0])
+            os._exit(128 + _state.first_signal)
 
 
-def _raise(number: int, frame: FrameType | None) -> None:
-    _received.append(number)
-    if len(_received) == 1:
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    """Handle a signal: raise KeyboardInterrupt for the first one only."""
+    if _state.first_signal is None:
+        _state.first_signal = number
         raise KeyboardInterrupt
 
 
 def _end_in_time(wake: int) -> None:
-    """Wait for a signal, and end the process if the main thread does not."""
+    """Wait for a signal, then end the process unless the main thread does so in time."""
     number = 0
     while number not in LINES:
         number = os.read(wake, 1)[0]
     time.sleep(GRACE_SECONDS)
-    if not _printed:  # the main thread may be about to end
+    if not _state.line_printed:
         cursor = SHOW_CURSOR if sys.stderr.isatty() else ""
         os.write(2, f"{cursor}{LINES[signal.Signals(number)]}\n".encode())
     os._exit(128 + number)  # worker processes end when their standard input closes
 
 
-def interrupt_exit(hint: object = "") -> SystemExit:
-    """Print that the command was interrupted or terminated, and return the exception to raise.
+def print_interrupt(hint: object = "") -> int:
+    """Print that the command was interrupted or terminated, and return the exit code.
 
     Parameters
     ----------
     hint : object
         Text for the end of the line, or a KeyboardInterrupt with that text.
     """
-    number = _received[0] if _received else signal.SIGINT
-    _printed.append(True)
+    number = _state.first_signal or signal.SIGINT
+    _state.line_printed = True
     print(f"{LINES[signal.Signals(number)]} {hint}".strip(), file=sys.stderr, flush=True)
-    # If the interrupt came while exec() compiled a string, Python remembers it and kills itself
-    # with SIGINT at the end, whatever the exit code is. The next string clears that mark.
+    # If the interrupt came while exec() compiled a string, Python sets a flag, and later kills
+    # itself with SIGINT instead of using the exit code. Another call of exec() clears the flag.
     exec("")
-    return SystemExit(128 + number)
+    return 128 + number

@@ -17,7 +17,7 @@ from dimetric._names import printable
 if TYPE_CHECKING:
     from dimetric.benchmark._cell import Cell
 
-STANDARD_OUTPUT = 1  # its file descriptor
+STANDARD_OUTPUT = 1  # file descriptor
 
 
 def print_lines(*lines: object, out: Path | Sequence[Path] = ()) -> None:

@@ -9,7 +9,7 @@ from functools import wraps
 from importlib import import_module
 from typing import Annotated, Any
 
-from dimetric.cli._interrupts import ending_on_signals, interrupt_exit
+from dimetric.cli._interrupts import ending_on_signals, print_interrupt
 from dimetric.cli._terminal import escape_warnings_and_tracebacks, one_line
 
 try:
@@ -40,19 +40,19 @@ def main() -> None:
             app()
     except (ValueError, OSError, ImportError) as error:
         sys.exit(f"dimetric: {one_line(error)}")
-    except KeyboardInterrupt:  # just before or after the signals were handled
-        raise interrupt_exit() from None
+    except KeyboardInterrupt:  # before or after ending_on_signals() handles signals
+        sys.exit(print_interrupt())
 
 
-def _ending_with_a_line(verb: Callable[..., None]) -> Callable[..., None]:
-    """Return the function of a verb. If it is interrupted, it prints a line."""
+def _printing_interrupts(verb: Callable[..., None]) -> Callable[..., None]:
+    """Return the function of a verb, which prints a line and exits if it is interrupted."""
 
     @wraps(verb)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             verb(*args, **kwargs)
         except KeyboardInterrupt as interrupt:
-            raise interrupt_exit(interrupt) from None
+            sys.exit(print_interrupt(interrupt))
 
     return run
 
@@ -75,4 +75,4 @@ if typer is not None:
 
     for verb in VERBS:
         function = getattr(import_module(f"dimetric.cli.{verb}"), verb)
-        app.command(verb)(_ending_with_a_line(function))
+        app.command(verb)(_printing_interrupts(function))

@@ -16,7 +16,7 @@ from dimetric.data._columns import (
 from dimetric.data._missing import is_missing
 
 MISSING_CODE, UNKNOWN_CODE = -1, -2  # category codes of missing values and unknown categories
-MAX_CATEGORIES = 50  # or half the number of rows, if that is more
+MAX_CATEGORIES = 50  # of a column; half the number of rows, if that is more
 MAX_EXAMPLES = 3  # values quoted in a message
 # A string column with more distinct numbers than this was probably meant to be numeric.
 MAX_NUMERIC_CATEGORIES = 10

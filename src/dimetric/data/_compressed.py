@@ -7,7 +7,7 @@ from pathlib import Path
 
 MAX_EXPANSION_VARIABLE = "DIMETRIC_MAX_EXPANSION"
 DEFAULT_MAX_EXPANSION = 200.0  # size of the content divided by the size of the file
-FREE_BYTES = 2**29  # content up to this size is read whatever its expansion
+FREE_BYTES = 2**29  # smaller content is read even if it expands more
 CHUNK_BYTES = 2**20
 
 

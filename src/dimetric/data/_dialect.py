@@ -21,13 +21,14 @@ from dimetric.data._missing import NUMBER_MISSING_MARKERS, marks_missing
 SEPARATORS = (";", "\t", "|", ",")
 SPACES = r"\s+"
 HEAD_BYTES = 2**20  # decompressed bytes that detection reads
-MAX_HEAD_BYTES = 2**25  # bytes that it reads if they have fewer line ends than MIN_HEAD_LINES
+# If they hold fewer lines than MIN_HEAD_LINES, detection reads more, up to MAX_HEAD_BYTES.
 MIN_HEAD_LINES = 4
+MAX_HEAD_BYTES = 2**25
 HEAD_LINES = 1000  # non-empty lines that detection uses
 MAX_COLUMN_DIGITS = 9  # of a column number
 
-# These patterns match any string in linear time, because at each character at most one of their
-# parts can continue.
+# These patterns take linear time for any string, because a string can match each of their repeated
+# parts in only one way.
 POINT_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 # A number in a file with decimal commas. Points may separate its thousands.
@@ -35,7 +36,7 @@ GROUPED_NUMBER = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
 POINT_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 
 
-FIELD_SIZE_LOCK = Lock()  # the limit of the module csv applies to all threads
+FIELD_SIZE_LOCK = Lock()  # csv.field_size_limit() applies to all threads
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ TEXT_EXTENSIONS = {".csv", ".tsv", ".txt", ".dat", ".data"}
 OTHER_COMPRESSIONS = {".bz2", ".xz", ".zip", ".zst", ".tar", ".tgz", ".7z"}
 SUPPORTED_EXTENSIONS = ".csv, .tsv, .txt (also with .gz), .parquet, .npz or .npy"
 # Put before the values of the target while pandas reads a file, so that it does not read "NA" as a
-# missing value. Other markers for each column would take long in files with many columns.
+# missing value. The option na_values of pandas can differ by column, but then it is slow for many
+# columns.
 MARK = "\0"
 CELLS_PER_CHUNK = 2**20  # values in a chunk, which take 8 MB as float64
 

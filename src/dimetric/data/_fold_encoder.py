@@ -14,7 +14,7 @@ __all__ = ["CodedTable", "FoldEncoder", "coded_table"]
 
 
 class CodedTable(NamedTuple):
-    """A table as an array of numbers, in which nothing depends on the values of other rows.
+    """A table as an array of numbers. The numbers of a row do not depend on other rows.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class FoldEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def n_features(self) -> int:
-        """Number of features of a fit to rows that contain all categories."""
+        """Number of features if the rows of a fit contain all categories."""
         return sum(1 if k <= 2 else k for k in self.n_categories)
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -22,7 +22,7 @@ class FormulaCells:
     Attributes
     ----------
     count : int
-        Number of the cells so far.
+        Number of such cells so far.
 
     Examples
     --------

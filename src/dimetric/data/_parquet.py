@@ -8,7 +8,7 @@ from typing import Any
 from dimetric._errors import error_text
 from dimetric.data._compressed import check_expansion
 
-BYTES_PER_CELL = 8  # of a value in memory
+BYTES_PER_CELL = 8  # size of a value in memory
 
 
 def parquet_chunks(path: Path, cells_per_chunk: int) -> Iterator[Any]:

@@ -12,7 +12,8 @@ from dimetric._errors import error_text
 
 FORMAT_VERSION = 2  # the version that is written
 READABLE_VERSIONS = (1, 2)
-MAX_NESTING = 100  # levels of JSON objects and lists in a header
+MAX_JSON_LEVELS = 100  # nested JSON objects and lists in a header
+MAX_VALUE_LEVELS = 24  # nested values in a model; the largest pipelines need about ten
 METADATA_KEY = "dimetric"  # key of dimetric's header in the safetensors metadata
 LENGTH_BYTES = 8  # size of the integer before the header, which holds its length
 MAX_HEADER_BYTES = 100_000_000  # the limit of safetensors
@@ -115,12 +116,12 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         raise ValueError("its header is not a JSON object")
     level: list[Any] = [parsed]
-    for _ in range(MAX_NESTING):
+    for _ in range(MAX_JSON_LEVELS):
         level = [
-            each
-            for container in level
-            for each in (container.values() if isinstance(container, dict) else container)
-            if isinstance(each, (dict, list))
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
         ]
     if level:
         raise ValueError("it is nested too deeply")
@@ -150,17 +151,17 @@ def _check_number_of_values(text: str | bytes) -> None:
 
 
 def _check_tensors(tensors: dict[str, Any], size: int, file_bytes: int) -> None:
-    """Raise unless each tensor has a valid dtype, shape and offsets, and the last ends the file.
+    """Raise unless all tensors are valid, and the last one ends at the end of the file.
 
     `size` is the number of bytes after the header. An array without elements could have a dimension
     of any size, so dimensions are compared with the size of the file.
     """
     end = 0
-    for name, each in tensors.items():
+    for name, tensor in tensors.items():
         keys = {"dtype", "shape", "data_offsets"}
-        if not isinstance(each, dict) or set(each) != keys or each["dtype"] not in DTYPES:
+        if not isinstance(tensor, dict) or set(tensor) != keys or tensor["dtype"] not in DTYPES:
             raise ValueError(f"its tensor {name!r} has an unsupported dtype or layout")
-        shape, offsets = each["shape"], each["data_offsets"]
+        shape, offsets = tensor["shape"], tensor["data_offsets"]
         if (
             not all(
                 isinstance(sizes, list) and all(type(i) is int and i >= 0 for i in sizes)

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from dimetric._compat import check_params
+from dimetric.export._container import MAX_VALUE_LEVELS
 from dimetric.export._schema import (
     check_attributes,
     class_named,
@@ -24,7 +25,6 @@ DTYPE_NAMES = {"bool", "float16", "float32", "float64"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
 DTYPE_CODE = re.compile(r"[<>|=]?([biuf][1248]|O|U\d{1,5})")
-MAX_NESTING = 24  # levels of values in a model. The largest pipelines need about ten.
 CHARACTER_BYTES = 4  # size of a character in an array of strings
 FREE_STRING_BYTES = 2**24  # memory that the arrays of strings in a file of any size may take
 # The keys of each kind of JSON object, besides the "$" key that names the kind, and their types.
@@ -68,7 +68,7 @@ class Decoder:
 
     def value(self, data: Any, depth: int = 0) -> Any:
         """Return the value that JSON describes."""
-        if depth > MAX_NESTING:
+        if depth > MAX_VALUE_LEVELS:
             raise ValueError("it is nested too deeply")
         if isinstance(data, list):
             return [self.value(each, depth + 1) for each in data]

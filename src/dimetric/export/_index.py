@@ -173,7 +173,8 @@ def write_usearch(index: Any, path: str | os.PathLike[str]) -> None:
             index.save(str(temporary))
         except RuntimeError as error:  # usearch does not say why it cannot write
             raise OSError(errno.EIO, str(error), str(temporary)) from error
-        if temporary.stat().st_size < index.serialized_length:  # usearch does not notice this
+        # usearch does not report an error if the disk is full.
+        if temporary.stat().st_size < index.serialized_length:
             raise OSError(errno.EIO, "the file is truncated", str(temporary))
 
 

@@ -61,7 +61,7 @@ def neighbors(X, k={k}):
 
 
 def _near(Z, k):
-    """Yield the distances and row indices of points, at least those tied with the k-th."""
+    """Yield the distances and row indices of the nearest points, with all tied with the k-th."""
     if not 1 <= k <= len(POINTS):
         raise ValueError(f"k={{k}} must be between 1 and {{len(POINTS)}}, the number of points.")
     points = POINTS - CENTRE

@@ -13,7 +13,8 @@ from dimetric.neighbors.queries import COORDINATE_ROUNDINGS, RELATIVE_TOLERANCE
 # far above rounding errors.
 RELATIVE_ROUNDING_UNIT = 2.0**-42
 SMALLEST_ROUNDING_UNIT = 1e-300  # avoids a division by 0 for samples at the centre of the points
-EXTRA_CANDIDATES = 10  # beyond the k nearest. Exact distances decide among all candidates.
+# Candidates in addition to the k nearest points. Exact distances decide among all candidates.
+EXTRA_CANDIDATES = 10
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def vote_fractions(graph: Any, z: str, vote: Vote) -> str:
 
 
 def most_voted(graph: Any, fractions: str, vote: Vote) -> str:
-    """Add nodes that mark the classes whose fraction is the largest up to rounding with 1."""
+    """Add nodes that return 1 for the classes with the most votes, up to rounding, and else 0."""
     relative = 0.0 if vote.tolerance is None else _in_dtype(graph, vote.tolerance).relative
     most = graph.node("ReduceMax", fractions, axes=[1], keepdims=1)
     enough = graph.node("Mul", most, np.asarray(1 - VOTE_TOLERANCE * relative))
@@ -139,7 +140,7 @@ def _tied_classes(
 
 
 def _between(graph: Any, x: str, low: str, high: str) -> str:
-    """Add nodes that mark the numbers between two bounds with 1."""
+    """Add nodes that return 1 for numbers between two bounds, and else 0."""
     inside = graph.node(
         "And", graph.node("GreaterOrEqual", x, low), graph.node("LessOrEqual", x, high)
     )
@@ -180,7 +181,7 @@ def _inverse_distances(graph: Any, distances: str, z: str, tolerance: TieToleran
 
 
 def _is_class(graph: Any, points: str, vote: Vote) -> str:
-    """Add nodes that mark the classes of points with 1, of shape (n, c, n_classes)."""
+    """Add nodes that return 1 at the class of each point, else 0, of shape (n, c, n_classes)."""
     codes = graph.node("Gather", vote.codes.astype(np.int64), points, axis=0)
     classes = np.arange(len(vote.classes))[None, None, :]
     marked = graph.node("Equal", graph.node("Unsqueeze", codes, np.array([2])), classes)

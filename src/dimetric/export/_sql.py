@@ -32,11 +32,13 @@ MATRIX_COLUMNS = ("coordinate", "weights", "shift")
 HEADER_TEMPLATE = """\
 -- {name} with {n_features} features and {k} coordinates, for {dialect}.
 -- Exported by dimetric {version}.
--- The script runs in one transaction. It only creates {created}.
+-- The script runs in one transaction. It only creates {created}{extension}.
 -- If one of these names is already used, it fails and changes nothing. To run it again after the
--- samples have changed, first remove what it created. Rows with missing values are skipped.
+-- samples have changed, first drop what it created. Rows with missing values are skipped.
 -- To find the 10 rows nearest to row 17 by learned distance: SELECT * FROM {nearest}(17, 10);
 """
+
+EXTENSION_NOTES = {"duckdb": "", "postgres": ",\n-- and the extension vector if it is missing"}
 
 EXPRESSION_TEMPLATE = """
 CREATE TABLE {mapped} AS
@@ -107,7 +109,8 @@ def to_sql(
     The script creates the table ``<table>_mapped`` of mapped samples, and the function
     ``<table>_nearest(row, k)``, which returns the k rows nearest to a row, nearest first. A large
     map also needs the table ``<table>_matrix``. The script runs in one transaction and drops or
-    replaces nothing. If one of these names is already used, it fails and changes nothing.
+    replaces nothing. If one of these names is already used, it fails and changes nothing. In
+    PostgreSQL, it also creates the extension ``vector`` if it is missing.
 
     Parameters
     ----------
@@ -193,6 +196,7 @@ class Script:
             version=dimetric.__version__,
             dialect=DIALECTS[self.dialect],
             created=on_one_line(" and ".join(quoted[each] for each in created)),
+            extension=EXTENSION_NOTES[self.dialect],
             nearest=on_one_line(quoted["nearest"]),
         )
         body = self._expression(quoted) if is_expression else self._matrix(quoted)

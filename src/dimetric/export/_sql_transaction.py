@@ -19,16 +19,27 @@ WHERE lower(name) IN ({names}) AND (
 START_TEMPLATES = {
     "duckdb": """
 BEGIN TRANSACTION;
-SELECT CASE WHEN count(*) > 0 THEN error({taken}) ELSE 'unused' END AS names FROM (
+SELECT CASE WHEN count(*) > 0
+  THEN error({before} || string_agg(DISTINCT name, ', ' ORDER BY name) ||
+    {after})
+  ELSE 'unused' END AS names FROM (
 """
     + USED_NAMES,
     "postgres": """
 BEGIN TRANSACTION;
 DO {quote}
+DECLARE
+  taken text;
 BEGIN
-  IF EXISTS (SELECT FROM pg_class WHERE relname IN ({names}) AND pg_table_is_visible(oid))
-  OR EXISTS (SELECT FROM pg_proc WHERE proname IN ({names}) AND pg_function_is_visible(oid))
-  THEN RAISE EXCEPTION USING MESSAGE = {taken};
+  SELECT string_agg(name, ', ' ORDER BY name) INTO taken FROM (
+    SELECT relname::text AS name FROM pg_class
+    WHERE relname IN ({names}) AND pg_table_is_visible(oid)
+    UNION SELECT proname::text FROM pg_proc
+    WHERE proname IN ({names}) AND pg_function_is_visible(oid)
+  ) AS used;
+  IF taken IS NOT NULL THEN
+    RAISE EXCEPTION USING MESSAGE = {before} || taken ||
+      {after};
   END IF;
 END
 {quote};
@@ -48,8 +59,8 @@ SELECT CASE WHEN count(*) < {n_names} THEN error({failed}) ELSE 'created' END AS
 def transaction(dialect: str, created: Sequence[str]) -> tuple[str, str]:
     """Return the statements that start and end the transaction of a script.
 
-    The first statements raise an error in the database if it has an object with the name of one
-    that the script creates. The last statements raise an error if an object was not created.
+    The first statements make the script fail if a name that it creates is already used. In DuckDB,
+    the last statements make it fail if an object was not created.
 
     Parameters
     ----------
@@ -58,19 +69,20 @@ def transaction(dialect: str, created: Sequence[str]) -> tuple[str, str]:
     created : sequence of str
         Names of the tables and functions that the script creates.
     """
-    taken = quote_string(
-        f"There already is a table, view or function named {' or '.join(map(repr, created))}. "
-        "Nothing was changed. Remove it if an earlier run of this script created it. Otherwise, "
-        "rename it, or export the model for a table with another name."
+    before = quote_string("These names are already in use: ")
+    after = quote_string(
+        ". Nothing was changed. Remove these objects if an earlier run of this script created "
+        "them. Otherwise, rename them, or export the model for a table with another name."
     )
-    names = [quote_string(each) for each in created]
-    if dialect == "duckdb":  # DuckDB ignores the case of names, by rules of its own
-        names = [f"lower({each})" for each in names]
+    names = [quote_string(name) for name in created]
+    if dialect == "duckdb":  # DuckDB ignores case in names, and only its lower() has the same rules
+        names = [f"lower({name})" for name in names]
     parts = {
         "names": ", ".join(names),
         "n_names": len(created),
-        "taken": taken,
+        "before": before,
+        "after": after,
         "failed": quote_string("A statement of this script failed. Nothing was changed."),
-        "quote": dollar_quote("".join((*names, taken))),
+        "quote": dollar_quote("".join((*names, before, after))),
     }
     return START_TEMPLATES[dialect].format(**parts), END_TEMPLATES[dialect].format(**parts)

@@ -10,6 +10,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
+from dimetric._warnings import warn
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.constrained import check_dissimilar
 from dimetric.learners._fitting.coordinates import Coordinates
@@ -175,7 +176,8 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     def _problem(self, X: Array, supervision: Supervision) -> Problem[ListedObjective[ITMLRule]]:
         # Do not sort by class, so that the sampled pairs do not depend on the names of classes.
         X, supervision, _ = in_canonical_order(X, supervision, by_class=False)
-        X, factor = rescale_for_squares(X, affected="prior and bounds")
+        X, factor = rescale_for_squares(X)
+        self._warn_if_rescaled(factor)
         xp, rng = namespace(X), random_generator(self.random_state)
         # In the coordinates T x, where T^T T is the prior, the prior is the identity.
         T = self._root_of_prior(X, rng)
@@ -192,6 +194,16 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
                 coordinates.map_of_samples(coordinates.start @ B) @ T * factor, X
             ),
         )
+
+    def _warn_if_rescaled(self, factor: float) -> None:
+        """Warn if X was rescaled, and `prior` or `bounds` are given in the original units."""
+        given = [name for name in ("prior", "bounds") if np.ndim(getattr(self, name)) > 0]
+        if given and factor != 1:
+            warn(
+                f"The values of X are around {1 / factor:.0e} and were rescaled to around 1, but "
+                f"{' and '.join(given)} were not. Rescale X to values around 1, and choose "
+                f"{' and '.join(given)} for the rescaled values."
+            )
 
     def _root_of_prior(self, X: Array, rng: np.random.RandomState) -> np.ndarray:
         """Return T such that T^T T is the prior."""

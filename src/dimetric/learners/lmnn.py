@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like
 from dimetric._compat import Interval
 from dimetric.learners._fitting.convex import ConvexMetric, certificate_metadata
 from dimetric.learners._fitting.functions import loss_over
@@ -21,15 +21,11 @@ from dimetric.learners._fitting.problem import (
 )
 from dimetric.objectives.margins.bounds import MarginBounds
 from dimetric.objectives.margins.objective import MarginObjective, pull_scale
-from dimetric.objectives.margins.targets import checked_targets, in_user_order, nearest_targets
+from dimetric.objectives.margins.targets import checked_targets, nearest_targets
 from dimetric.objectives.margins.triplets import TripletObjective
 from dimetric.objectives.objective import Smoothable, on_maps
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import (
-    LINE_SEARCH_FAILED,
-    STOPPED_BY_CALLBACK,
-    max_iter_reached,
-)
+from dimetric.solvers.result import LINE_SEARCH_FAILED, STOPPED_BY_CALLBACK, max_iter_reached
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.triplets import Triplets
 
@@ -259,10 +255,8 @@ class LMNN(MeanLossMetric[Smoothable]):
 
     def _set_targets(self, objective: Smoothable) -> None:
         """Set ``targets_`` and ``target_weights_``, in the order of the user's samples."""
-        if isinstance(objective, MarginObjective) and objective.order is not None:
-            targets, weights = in_user_order(objective.targets, objective.order, objective.weights)
-            self.target_weights_ = asarray_like(weights, X := objective.points)
-            self.targets_ = asarray_like(targets, X, dtype=namespace(X).int64)
+        if isinstance(objective, MarginObjective) and (targets := objective.user_targets()):
+            self.targets_, self.target_weights_ = targets
 
     def _solve_pass(
         self, problem: Problem[Smoothable], solver: Solver, callback: MapCallback, max_iter: int

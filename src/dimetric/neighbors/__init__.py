@@ -4,7 +4,7 @@
   on any device. ``euclidean_neighbors`` searches all points, ``EuclideanSearch`` also subsets.
 - ``metric_search``: exact neighbours under any metric, on the host, by the fastest method that
   applies (``metric_neighbors``).
-- ``ties``: neighbours that share votes if they are tied at the k-th distance
+- ``ties``: nearest neighbours, where points tied at the k-th distance share weight
   (``Neighborhoods``).
 - ``neighbor_block``: the neighbours of some queries, as a ragged array.
 - ``queries``: distances from queries to points, and the tolerance within which distances count as
@@ -12,6 +12,7 @@
 - ``numba_search``, ``numba_paths``: compiled neighbour search and shortest paths, which require
   the extra ``fast``.
 - ``roles``: friends and enemies, the nearest samples of the same class and of other classes.
+- ``role_shares``: weights of friends and enemies that are tied at the k-th distance.
 - ``graph``: neighbour graphs, optionally made connected.
 - ``paths``: lengths of shortest paths in a graph.
 - ``landmarks``: a random subset of the samples that represents all of them.

@@ -15,10 +15,11 @@ Metric = str | Callable[..., float]
 
 TREE_FEATURES = 12  # up to this many features, a tree is faster than matrix products
 BLOCK_DISTANCES = 2**20  # distances that one call computes
-# The rows of a tree query are limited so that it takes at most a few tenths of a second.
-SLICE_VALUES = 4 * 10**6  # coordinates compared in a slice, if each query compares VISITED_VALUES
-VISITED_VALUES = 200  # of a query in d dimensions, times 2**d; roughly right for normal data
-SLICE_NEIGHBORS = 2**22  # queries times neighbours
+# A tree is queried in slices of rows, each of which takes at most a few tenths of a second. A query
+# in d dimensions compares about VISITED_VALUES * 2**d coordinates if the data are normal.
+VISITED_VALUES = 200
+SLICE_VALUES = 4 * 10**6  # coordinates that a slice compares
+SLICE_NEIGHBORS = 2**22  # rows of a slice times neighbours
 MIN_SLICE_ROWS, MAX_SLICE_ROWS = 16, 256
 
 
@@ -162,8 +163,8 @@ def _tree_neighbors(X: np.ndarray, k: int, points: Any) -> tuple[np.ndarray, np.
 def _query(tree: Any, X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and indices of the k nearest points in a k-d tree.
 
-    The search runs on our own threads. An interrupt during ``tree.query(workers=-1)`` can crash the
-    interpreter, because SciPy's threads go on.
+    The search uses :func:`run_on_threads` instead of ``tree.query(workers=-1)``. An interrupt of
+    the latter can crash the interpreter, because SciPy's threads continue to run.
     """
     distances, indices = np.empty((len(X), k)), np.empty((len(X), k), np.int64)
     compared = min(tree.data.size, 2**tree.m * VISITED_VALUES)

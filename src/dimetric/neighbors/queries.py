@@ -27,7 +27,7 @@ from dimetric.neighbors.metric_search import (
 
 MAX_PRODUCT_SAMPLES = 5_000  # with fewer, a matrix product beats importing compiled code
 # Distances that differ by less than this fraction are equal up to rounding: 1024 and 32 machine
-# epsilons. Errors of maps leave no room for more in single precision.
+# epsilons. In single precision, 1024 of them would make clearly different distances equal.
 RELATIVE_TOLERANCE = {"float64": 2.0**-42, "float32": 2.0**-18}
 COORDINATE_ROUNDINGS = 16  # errors of single coordinates, in machine epsilons
 NORMS = {"cityblock": 1, "l1": 1, "manhattan": 1, "minkowski": 2, "chebyshev": 2}

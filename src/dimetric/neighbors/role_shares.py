@@ -1,13 +1,13 @@
 r"""Weights of friends and enemies that are tied at the k-th distance.
 
-Let a friends of a sample be nearer than its k-th friend, and let t friends be at the same distance
-up to rounding, see :mod:`dimetric.neighbors.ties`. These t friends share the remaining places. Each
-has the weight :math:`(k - a) / t`. Equal samples are represented by one of them, with the sum of
-their weights, because their differences from the sample are equal. So weighted sums over friends
-depend neither on the order of the rows nor on the axes of the features.
+Suppose that :math:`a` friends of a sample are nearer than its k-th friend, and :math:`t` friends
+are as far, up to rounding (see :mod:`dimetric.neighbors.ties`). These t friends share the remaining
+places: each has the weight :math:`(k - a) / t`. If several friends are equal, one of them stands
+for all, with the sum of their weights. So weighted sums over friends depend neither on the order of
+the rows nor on the axes of the features.
 
-To limit the cost, at most `MAX_TIED` different friends share the remaining places. If more are
-tied, the first ones by their coordinates are chosen.
+To limit the cost, at most `MAX_TIED` distinct friends share the remaining places. If more are
+tied, those that come first in the order of coordinates are chosen.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from dimetric._arrays.squared_distances import squared_norms
 from dimetric.neighbors.metric_search import distances_between
 from dimetric.neighbors.queries import tie_tolerance
 
-MAX_TIED = 64  # places of tied friends of a sample
+MAX_TIED = 64  # distinct tied friends of a sample
 MAX_DISTANCES_PER_BLOCK = 2**22  # 32 MiB in float64
 
 
@@ -42,7 +42,7 @@ class Shares:
 
 
 def tolerances(X: Array, distances: np.ndarray) -> np.ndarray:
-    """Return the differences up to which distances of the rows of X count as equal to the given.
+    """Return the tolerance of a distance of each row of X. See :mod:`dimetric.neighbors.ties`.
 
     X may contain mapped samples, so the tolerance includes the errors of maps.
     """
@@ -100,7 +100,7 @@ class _Candidates:
         by_content = canonical_order(X[rows[starts]], np.zeros(len(starts), dtype=np.int64))
         self._found, self._counts = found[by_content], counts[by_content]
         self._first = rows[starts[by_content]]
-        # Another sample at the same place, if there is one, for samples that are the first.
+        # The second sample at each place. It replaces the first in the list of that sample itself.
         self._second = rows[np.minimum(starts[by_content] + 1, len(rows) - 1)]
 
     def shares(self, queries: np.ndarray, k: int, radii: np.ndarray) -> Shares:

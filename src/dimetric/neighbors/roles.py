@@ -16,8 +16,8 @@ class Neighbors:
 
     indices: Array  # (n, m), nearest first; filled up with the sample itself if there are fewer
     counts: np.ndarray  # (n,) number of friends or enemies, at most k
-    # (n, m) weights on the host, 0 for missing ones; those of a sample sum to its count. None if
-    # m is at most k and all weights are 1.
+    # (n, m) weights on the host. Those of a sample sum to its count, and missing neighbours have
+    # weight 0. None if no neighbours are tied, so that all weights are 1.
     weights: np.ndarray | None = None
 
 
@@ -85,7 +85,8 @@ def _neighbors(X: Array, codes: np.ndarray, k: int, role: str, share_ties: bool)
     if k == 0:
         return Neighbors(asarray_like(np.empty((n, 0)), X, dtype=xp.int64), counts)
     may_tie = share_ties and bool(np.any(available > k))
-    distances, indices = _nearest(X, codes, k + may_tie, role)  # one more shows the ties
+    # The distance of one more neighbour shows whether the k-th is tied.
+    distances, indices = _nearest(X, codes, k + may_tie, role)
     itself = asarray_like(np.arange(n)[:, None], X, dtype=xp.int64)
     nearest = Neighbors(xp.where(indices < 0, itself, indices)[:, :k], counts)
     if not may_tie:

@@ -1,26 +1,27 @@
-r"""Neighbours that share votes if they are tied at the k-th distance.
+r"""Nearest neighbours of queries. Points that are tied at the k-th distance share weight.
 
-If a points are nearer than the k-th distance and t points are at it, each of these t points has the
-weight :math:`(k - a) / t`. Then no result depends on the order of the points.
+If :math:`a` points are nearer than the k-th distance and :math:`t` points are at it, each of these
+t tied points has the weight :math:`(k - a) / t`. So results do not depend on the order of points.
 
-**Ties.** Rounding makes distances differ that are equal in exact arithmetic. Two distances count as
-equal if they differ by at most a tolerance. For the k-th distance d of a query q it is
+**Ties.** Distances that are equal in exact arithmetic can differ by rounding errors. So distances
+count as equal if they differ by at most a tolerance. For a query q with the k-th distance d, the
+tolerance is
 
 .. math:: \tau\, (d + s) + 16\, \epsilon\, |q|
 
-:math:`\epsilon` is the machine epsilon of the dtype of the samples. The first term bounds the
-errors of the distance and of the map that a learner applied to the samples: :math:`\tau` is
-:math:`2^{-42} = 1024\,\epsilon` in double and :math:`2^{-18} = 32\,\epsilon` in single precision.
-Large terms may cancel in a map, so its errors are relative to the size s of all mapped points, the
-median of their norms. Without a map, s is 0. The last term bounds the errors of the coordinates of
-the query, for example those of a scaler. Constant features do not count in :math:`|q|`, because
-they do not contribute to distances.
+The first term bounds the errors of distances, and of the map if a learner mapped the samples.
+:math:`\tau` is :math:`2^{-42} = 1024\,\epsilon` in double and :math:`2^{-18} = 32\,\epsilon` in
+single precision, where :math:`\epsilon` is the machine epsilon of the samples' dtype. Large terms
+of a map can cancel, so its errors are relative to s, the median norm of all mapped points. Without
+a map, s is 0. The second term bounds the errors of the query's coordinates, for example after
+scaling. Features that are constant do not count in :math:`|q|`, because they do not contribute to
+distances.
 
-All points whose distance is within the tolerance of the k-th distance, on both sides, are tied.
+Points are tied if their distances, smaller or larger, are within the tolerance of the k-th.
 
-**Cost.** Equal points are searched only once, and so are equal queries. If nothing is tied, the
-cost is that of a search for k + 1 neighbours. A query that is tied with more than `MAX_COLUMNS`
-different points needs its distances to all different points, which are computed in blocks.
+**Cost.** Equal points are searched only once, and so are equal queries. Without ties, the cost is
+that of a search for k + 1 neighbours. If a search needs more than `MAX_COLUMNS` neighbours to find
+all tied points of a query, the distances to all distinct points are computed instead.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,16 +38,16 @@ from dimetric.neighbors.neighbor_block import NeighborBlock, Shares
 from dimetric.neighbors.queries import Queries, norms_of
 
 MAX_DISTANCES_PER_BLOCK = 2**22  # 32 MiB in float64
-COLUMN_GROWTH = 4  # factor by which a repeated search increases the neighbours
-MAX_COLUMNS = 64  # queries tied with more points compute their distances to all points
+COLUMN_GROWTH = 4  # factor by which each repeated search increases the number of neighbours
+MAX_COLUMNS = 64  # largest number of neighbours in a repeated search
 MIN_GROUPED_QUERIES = 32  # for fewer queries, finding equal points takes longer than the search
 
-# Return the weights of neighbours from their distances, both of shape (n, k).
+# Returns the weights of neighbours, given their distances. Both arrays have shape (n, k).
 WeightFunction = Callable[[np.ndarray], np.ndarray]
 
 
 class Neighborhoods:
-    """Nearest points of queries, with all points that are tied with the k-th.
+    """The k nearest points of each query, and all points that are tied with the k-th.
 
     Parameters
     ----------
@@ -155,8 +156,8 @@ class Neighborhoods:
         at_points = values if self._equal is None else self._equal.totals(values)
         sums, totals = np.empty((n_queries, values.shape[1])), np.ones(n_queries)
         own = np.zeros(n_queries)
-        of_ranks = None if weights is None else self._rank_weights(k, weights)
-        for shares in self.shares(k, of_ranks):
+        rank_weights = None if weights is None else self._rank_weights(k, weights)
+        for shares in self.shares(k, rank_weights):
             block, b = shares.block, len(shares.block.queries)
             matrix = sparse.csr_array(
                 (shares.weights, block.points, block.starts), shape=(b, at_points.shape[0])
@@ -179,7 +180,7 @@ class Neighborhoods:
         Parameters
         ----------
         low, high : ndarray of shape (n,)
-            Distances of each query. At most the k-th distance, up to the tolerance.
+            Distances for each query, at most its k-th distance plus the tolerance.
         """
         first = np.arange(self._n) if self._equal_queries is None else self._equal_queries.first
         low, high = low[first], high[first]
@@ -199,13 +200,13 @@ class Neighborhoods:
     def shares(self, k: int, weights: np.ndarray | None = None) -> Iterator[Shares]:
         """Yield the weights of the neighbours of blocks of queries.
 
-        Row numbers in a block count the different rows of Z and of `points`.
+        Row numbers in a block refer to the distinct rows of Z and of `points`.
 
         Parameters
         ----------
         k : int
             Number of neighbours.
-        weights : ndarray of shape (number of different queries, k), optional
+        weights : ndarray of shape (number of distinct queries, k), optional
             Weights of the k nearest points of each query. By default, all weights are 1.
         """
         for block in self._blocks():
@@ -217,20 +218,20 @@ class Neighborhoods:
         nearer, tied = block.split(kth - tolerance, kth + tolerance)
         n_nearer, n_tied = block.n_points(nearer), block.n_points(tied)
         if weights is None:
-            each = np.where(nearer, 1.0, 0.0)
-            for_tied, totals = (k - n_nearer) / n_tied, np.full(b, float(k))
+            point_weights = np.where(nearer, 1.0, 0.0)
+            tied_weights, totals = (k - n_nearer) / n_tied, np.full(b, float(k))
         else:
             running = np.cumsum(np.insert(weights, 0, 0.0, axis=1), axis=1)
             first, last = (np.minimum(ranks, k) for ranks in block.ranks)
-            each = running[owners, last] - running[owners, first]
-            each = np.where(nearer, each / np.maximum(block.counts, 1), 0.0)
+            sums = running[owners, last] - running[owners, first]
+            point_weights = np.where(nearer, sums / np.maximum(block.counts, 1), 0.0)
             totals = running[:, -1]
-            for_tied = (totals - running[np.arange(b), n_nearer]) / n_tied
-        each = np.where(tied, for_tied[owners], each)
-        return Shares(block, each, totals, n_nearer, n_tied)
+            tied_weights = (totals - running[np.arange(b), n_nearer]) / n_tied
+        point_weights = np.where(tied, tied_weights[owners], point_weights)
+        return Shares(block, point_weights, totals, n_nearer, n_tied)
 
     def _rank_weights(self, k: int, weights: WeightFunction) -> np.ndarray:
-        """Return the weights of the k nearest points of each different query.
+        """Return the weights of the k nearest points of each distinct query.
 
         The function is called once with the distances of all queries, because its weights may
         depend on all of them.
@@ -252,11 +253,11 @@ class Neighborhoods:
 
     @property
     def _has_own_entries(self) -> bool:
-        """Whether queries are listed as their own neighbours, with the number of equal rows."""
+        """Whether a block lists each query as its own neighbour, to count the rows equal to it."""
         return self._excludes_self and self._equal is not None
 
     def _searched(self) -> tuple[list[NeighborBlock], np.ndarray]:
-        """Return the blocks of queries that are searched completely, and the other queries."""
+        """Return blocks of queries with all their tied points, and the queries with too many."""
         available = self._query.n_points - self._excludes_self
         rows, width = np.arange(self._query.n), min(self.k + 1, available)
         blocks: list[NeighborBlock] = []
@@ -294,7 +295,7 @@ class Neighborhoods:
         points: np.ndarray,
         widths: np.ndarray | None = None,
     ) -> NeighborBlock:
-        """Return a block from rows of sorted distances and points, of which `widths` are used."""
+        """Return a block. Each row of D and `points` is sorted, and its first `widths` count."""
         D = D.astype(np.float64, copy=False)
         if self._has_own_entries:
             D = np.insert(D, 0, 0.0, axis=1)

@@ -1,24 +1,16 @@
 """Plot of the decision regions of classifiers, with and without a learned distance."""
 
 from collections.abc import Iterable, Mapping
-from itertools import combinations
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import check_types
-from dimetric._arrays.namespaces import Array, to_host
-from dimetric._arrays.validation import checked_array
-from dimetric.classify._decision_regions import (
-    DecisionRegions,
-    decision_regions,
-    feature_names_of,
-)
+from dimetric._arrays.namespaces import Array
 from dimetric.classify.knn import KNNClassifier
 from dimetric.plot._display import Display
 from dimetric.plot._labels import (
@@ -30,16 +22,13 @@ from dimetric.plot._labels import (
     sorted_classes,
     write_class_names,
 )
-from dimetric.plot._matplotlib import grid_of_axes, plain_text
+from dimetric.plot._matplotlib import grid_of_axes
 from dimetric.plot._palette import class_styles
-from dimetric.plot._surfaces import Panel, draw_regions
-from dimetric.quality import before_and_after
+from dimetric.plot._region_panels import Panel, mapped_panel, region_panels
+from dimetric.plot._surfaces import draw_regions
 from dimetric.selection._knn_scores import named_learners
 
 __all__ = ["RegionsDisplay"]
-
-MAX_PAIRS = 45  # panels, the number of pairs of 10 features
-MAX_TITLE_LENGTH = 60  # characters
 
 
 class RegionsDisplay(Display):
@@ -145,7 +134,7 @@ class RegionsDisplay(Display):
         """
         models = {name: _fitted(each, X, y) for name, each in named_learners(estimators).items()}
         grid = {"features": features, "section": section, "resolution": resolution}
-        return cls(_panels(models, X, **grid), y, n_columns=n_columns).plot(ax=ax)
+        return cls(region_panels(models, X, **grid), y, n_columns=n_columns).plot(ax=ax)
 
     @classmethod
     @check_types
@@ -189,10 +178,10 @@ class RegionsDisplay(Display):
             learned_name: _fitted(_with_learner(learner, plain), X, y),
         }
         n_columns = options.pop("n_columns", 3)
-        panels = _panels(models, X, **options)
+        panels = region_panels(models, X, **options)
         if mapped:
             panels.append(
-                _mapped_panel(plain, models[learned_name], X, y, f"{learned_name}, mapped")
+                mapped_panel(plain, models[learned_name], X, y, f"{learned_name}, mapped")
             )
         return cls(panels, y, n_columns=n_columns).plot(ax=ax)
 
@@ -239,58 +228,6 @@ class RegionsDisplay(Display):
         return max(3.5, 0.5 + 0.2 * n_classes) if has_rows else 3.5
 
 
-def _panels(
-    models: Mapping[str, Any],
-    X: Any,
-    *,
-    features: Any = None,
-    section: Any = "mean",
-    resolution: int | None = None,
-) -> list[Panel]:
-    """Return one panel for each classifier and each choice of features."""
-    samples = to_host(checked_array(X, "X"))
-    names = feature_names_of(X, samples.shape[1])
-    panels = []
-    for name, model in models.items():
-        for choice in _varying_features(features, samples.shape[1]):
-            regions = decision_regions(
-                model, X, features=choice, section=section, resolution=resolution
-            )
-            title = _title(name, regions, names, section)
-            panels.append(Panel(regions, samples, names, title))
-    if not panels:
-        raise ValueError("estimators is empty. Give at least one classifier.")
-    return panels
-
-
-def _mapped_panel(classifier: Any, model: Any, X: Any, y: Any, title: str) -> Panel:
-    """Return the panel of a classifier fitted to the samples transformed by a learner."""
-    Z = before_and_after(model[:1] if isinstance(model, Pipeline) else model, X)[1]
-    if Z.shape[1] > 3:
-        raise ValueError(
-            f"mapped=True, but the learner has {Z.shape[1]} components. Set its n_components to 1, "
-            "2 or 3."
-        )
-    names = [f"component {j + 1}" for j in range(Z.shape[1])]
-    return Panel(decision_regions(clone(classifier).fit(Z, y), Z), Z, names, title)
-
-
-def _varying_features(features: Any, d: int) -> list[Any]:
-    """Return the varying features of each panel."""
-    if isinstance(features, str) and features == "pairs":
-        pairs = list(combinations(range(d), 2))
-        if not 1 <= len(pairs) <= MAX_PAIRS:
-            raise ValueError(
-                f"features='pairs' would draw {len(pairs)} panels for {d} features, but must draw "
-                f"1 to {MAX_PAIRS}. List the pairs to draw, such as [(0, 1), (0, 2)]."
-            )
-        return pairs
-    are_sequences = (
-        isinstance(features, list) and features and isinstance(features[0], tuple | list)
-    )
-    return features if are_sequences else [features]
-
-
 def _fitted(estimator: Any, X: Any, y: Any) -> Any:
     """Return the estimator if it is fitted, otherwise a fitted clone."""
     try:
@@ -305,17 +242,3 @@ def _with_learner(learner: Any, classifier: Any) -> Any:
     if "learner" in classifier.get_params(deep=False):
         return clone(classifier).set_params(learner=learner)
     return make_pipeline(clone(learner), clone(classifier))
-
-
-def _title(name: str, regions: DecisionRegions, names: list[str], section: Any) -> str:
-    """Return the title: the name, and the values of the features that do not vary."""
-    others = [j for j in range(len(names)) if j not in regions.features]
-    if not others:
-        return plain_text(name, MAX_TITLE_LENGTH)
-    where = {"mean": "the mean", "median": "the median"}.get(str(section), "given values")
-    where = f"row {section}" if isinstance(section, Integral) else where
-    held = f"{len(others)} other features at {where}"
-    if len(others) <= 2:
-        held = ",\n".join(f"{plain_text(names[j], 24)} = {regions.section[j]:.3g}" for j in others)
-        held += f" ({where})" if where != "given values" else ""
-    return f"{plain_text(name, MAX_TITLE_LENGTH)}\n{held}".strip()

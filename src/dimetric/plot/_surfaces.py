@@ -1,6 +1,6 @@
 """Draw decision regions along one, two or three features, and the samples on top of them."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -8,29 +8,9 @@ from dimetric.classify._decision_regions import DecisionRegions
 from dimetric.plot._labels import codes_of, jittered_rows
 from dimetric.plot._matplotlib import plain_text, shrink_3d_axes
 from dimetric.plot._palette import Style, lighten
+from dimetric.plot._region_panels import Panel
 
 MAX_OUTLINED_CLASSES = 24  # with more classes, the regions have no outlines
-
-
-class Panel(NamedTuple):
-    """Content of one axes: decision regions, and samples on top of them.
-
-    Attributes
-    ----------
-    regions : DecisionRegions
-        The predicted class at each point of a grid.
-    samples : ndarray of shape (n_samples, n_features)
-        Samples.
-    feature_names : list of str
-        Names of the features.
-    title : str
-        Title of the axes.
-    """
-
-    regions: DecisionRegions
-    samples: np.ndarray
-    feature_names: list[str]
-    title: str
 
 
 def draw_regions(

@@ -82,7 +82,7 @@ def cross_validate(
     """
     remedy = "Pass a classifier or regressor, such as KNNClassifier(learner=...)."
     require_method(estimator, "score", "estimator", remedy)
-    folds = splits(
+    folds, _ = splits(
         X, y, cv, n_repeats, random_state, groups=groups, stratify=not is_regressor(estimator)
     )
     results = safe_cross_validate(
@@ -141,7 +141,7 @@ def metadata_cross_validate(
     ((5,), 1.0)
     """
     require_method(last_step(learner), "metadata", "learner", "Pass a learner of dimetric.")
-    folds = splits(X, y, cv, n_repeats, random_state, groups=groups)
+    folds, _ = splits(X, y, cv, n_repeats, random_state, groups=groups)
     results = safe_cross_validate(
         learner,
         X,

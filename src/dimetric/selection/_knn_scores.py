@@ -120,8 +120,7 @@ def knn_accuracies(model: KNNClassifier, X: Any, y: Any, ks: Sequence[int]) -> l
     """
     y = model._labels() if X is None and y is None else y
     near, _ = model._neighborhoods(X, max(ks))
-    like = model._points if X is None else X
-    return [accuracy(y, model._most_voted(model._votes_of(near, k), like)) for k in ks]
+    return [accuracy(y, model._most_voted(model._votes_of(near, k), X)) for k in ks]
 
 
 def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:

@@ -41,8 +41,8 @@ def splits(
     *,
     groups: Any = None,
     stratify: bool = True,
-) -> Folds:
-    """Return the training and test rows of repeated folds, stratified if y holds class labels.
+) -> tuple[Folds, np.ndarray]:
+    """Return repeated folds, stratified if y holds class labels, and the groups they keep together.
 
     Parameters
     ----------
@@ -65,34 +65,25 @@ def splits(
     stratify : bool, default=True
         Whether integers in y are class labels. Set it to False for regression.
 
+    Returns
+    -------
+    folds : list of (ndarray, ndarray)
+        The training rows and the test rows of each fold.
+    groups : ndarray of shape (n_samples,)
+        The group of each sample, as an integer. A sample that may be split from all others is a
+        group of its own.
+
     Examples
     --------
     >>> X, y = np.arange(6)[:, None], np.array([0, 0, 0, 1, 1, 1])
-    >>> for train, test in splits(X, y, cv=3, random_state=0):
+    >>> for train, test in splits(X, y, cv=3, random_state=0)[0]:
     ...     print(y[train], y[test])
     [0 0 1 1] [0 1]
     [0 0 1 1] [0 1]
     [0 0 1 1] [0 1]
-    >>> folds = splits(X, y, cv=2, groups=[0, 0, 1, 0, 1, 1], random_state=0)
+    >>> folds, _ = splits(X, y, cv=2, groups=[0, 0, 1, 0, 1, 1], random_state=0)
     >>> [test.tolist() for _, test in folds]
     [[2, 4, 5], [0, 1, 3]]
-    """
-    return splits_and_groups(X, y, cv, n_repeats, random_state, groups=groups, stratify=stratify)[0]
-
-
-def splits_and_groups(
-    X: Any,
-    y: Any,
-    cv: Any = 5,
-    n_repeats: int = 1,
-    random_state: Any = None,
-    *,
-    groups: Any = None,
-    stratify: bool = True,
-) -> tuple[Folds, np.ndarray]:
-    """Return folds as :func:`splits` does, and the group of each sample as an integer.
-
-    Samples that may be split from all others are groups of their own.
     """
     _check_folds(cv, n_repeats)
     n = _n_rows(X)

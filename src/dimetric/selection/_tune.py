@@ -98,7 +98,7 @@ def tune(
     grids = _grids(param_grid, prefix)
     if greater_is_better is None:
         greater_is_better = _greater_is_better(estimator, criterion)
-    folds = splits(
+    folds, _ = splits(
         X, y, cv, n_repeats, random_state, groups=groups, stratify=not is_regressor(estimator)
     )
     if isinstance(criterion, str) and criterion not in ("score", "time"):
@@ -168,7 +168,7 @@ def tune_knn(
     if learner is None and param_grid:
         raise ValueError("param_grid contains parameters of a learner, but learner=None.")
     grids = _grids(param_grid or {}, "learner__")
-    folds = splits(X, y, cv, n_repeats, random_state, groups=groups)
+    folds, _ = splits(X, y, cv, n_repeats, random_state, groups=groups)
     model = KNNClassifier(ks[-1], learner=learner, weights=weights)
     scoring = partial(_accuracies_by_name, ks=ks)
     search = model_selection.GridSearchCV(model, grids, scoring=scoring, cv=folds, n_jobs=n_jobs)

@@ -1,4 +1,4 @@
-"""Detection of maps at which a solver stops, but which are not optimal."""
+"""Detect plateaus, where a solver stops because the gradient is small, far from an optimum."""
 
 from typing import TypeVar
 
@@ -12,8 +12,9 @@ from dimetric.objectives.objective import Objective, metric_gradient
 TOO_LARGE = "too large"
 TOO_SMALL = "too small or all 0"
 LARGE_SQUARED_SIZE = 1.0  # losses are flat at squared distances much larger or smaller than this
-
-MAX_SLOPE = 0.1  # at an optimum, the slope in the scale is a much smaller multiple of the objective
+# Largest slope in the scale at a solution, as a multiple of the objective. It is much smaller at an
+# optimum.
+MAX_SLOPE = 0.1
 
 LossT = TypeVar("LossT", bound=Objective)
 
@@ -25,7 +26,9 @@ def slope_in_scale(problem: Problem[LossT], solution: Solution) -> float:
 
 
 def plateau(problem: Problem[LossT], solution: Solution, tol: float) -> str:
-    """Return whether the distances of a solution are too large or too small, or an empty string.
+    """Return ``TOO_LARGE`` or ``TOO_SMALL`` if a solution is on a plateau, or an empty string.
+
+    The texts describe the distances under the map of the solution.
 
     The gradient with respect to the map is a sum of contributions of the samples. It is small at an
     optimum, where the contributions cancel, and also on a plateau, where each of them is small. If

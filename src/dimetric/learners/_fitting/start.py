@@ -15,16 +15,17 @@ from dimetric.solvers import LBFGS
 from dimetric.solvers.result import INFIMUM_REACHED, is_infimum
 
 INIT_NAMES = {"auto", "identity", "pca", "lda", "random"}
-MAX_SAMPLES_FOR_RESCALING = 500  # number of samples that the scale of the start is fitted to
-# Typical squared distances between samples: under a start of a fixed scale, and under the map from
-# which the search for the best scale starts. With a fixed scale, NCA is about as accurate for all
-# values from 4 to 32 on small data sets. With 2,000 samples and 50 features, 16 to 32 are best.
+MAX_SAMPLES_FOR_RESCALING = 500  # the scale of the start is fitted to at most this many samples
+# Typical squared distance between samples under the start, if its scale is not optimised. On small
+# data sets, NCA is about equally accurate for all values from 4 to 32. With 2,000 samples and 50
+# features, values from 16 to 32 are best.
 FIXED_SQUARED_DISTANCE = 16.0
+# If the scale is optimised: the typical squared distance at which this search starts.
 SEARCH_SQUARED_DISTANCE = 4.0
-SCALE_TOL = 1e-4  # tolerance of that search; the solver refines the scale later
-MAX_LOG_SCALE = 20.0  # bound on the logarithm of the scale, against overflow
-MIN_START_LOG_SCALE = -3.0  # of the scale that is returned
-LDA_RIDGE = 1e-3  # `reg` of LDA if the scatter within classes has too low a rank
+SCALE_TOL = 1e-4  # tolerance of the search; the solver refines the scale later
+MAX_LOG_SCALE = 20.0  # largest absolute logarithm of the factor in the search, against overflow
+MIN_START_LOG_SCALE = -3.0  # smallest logarithm of the factor that the search returns
+LDA_RIDGE = 1e-3  # `reg` of LDA if it has too few rows without regularisation
 
 LossT = TypeVar("LossT", bound=Objective)
 
@@ -158,13 +159,13 @@ def fitted_theta(objective: Objective, L0: np.ndarray) -> np.ndarray:
 
 
 def squared_size(Z: np.ndarray) -> float:
-    """Return a typical squared distance of points from their centre, which ignores outliers."""
+    """Return a typical squared distance of points from their centre. Outliers have no effect."""
     squares = np.sum((Z - np.median(Z, axis=0)) ** 2, axis=1)
     return float(np.median(squares)) or float(np.mean(squares))
 
 
 def representative_part(objective: LossT) -> LossT:
-    """Return the objective of at most about 500 samples, which represent all samples."""
+    """Return the objective of every n-th sample, at most ``MAX_SAMPLES_FOR_RESCALING`` in all."""
     n = len(objective.strata)
     return objective.batch(np.arange(0, n, 1 + n // MAX_SAMPLES_FOR_RESCALING)) or objective
 

@@ -23,6 +23,7 @@ from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import listed_distances
 from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.impostors import sum_pushes
+from dimetric.objectives.margins.targets import in_user_order
 from dimetric.objectives.objective import Smoothable
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
@@ -189,6 +190,14 @@ class MarginObjective(PairwiseObjective, Smoothable):
         else:
             same_weights = np.array_equal(self.weights, other.weights)
         return same_weights and np.array_equal(self.targets, other.targets)
+
+    def user_targets(self) -> tuple[Array, Array] | None:
+        """Return the targets and their weights in the order of the user's X, if it is known."""
+        if self.order is None:
+            return None
+        targets, weights = in_user_order(self.targets, self.order, self.weights)
+        X = self.points
+        return asarray_like(targets, X, dtype=namespace(X).int64), asarray_like(weights, X)
 
     def with_points(self, X: Array) -> "MarginObjective":
         """Return the same objective for other points, with the same targets."""
