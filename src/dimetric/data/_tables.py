@@ -48,9 +48,9 @@ def read_table(
         ``.parquet``, or ``.npz`` with X and y. Text and Parquet files are read with pandas, or with
         polars if pandas is not installed. The separator (comma, semicolon, tab, bar or spaces),
         decimal sign, encoding and header of a text file are detected from its first MiB, or more
-        if its lines are longer. Damaged files, and compressed files with suspiciously large
-        content, raise a ValueError. See the environment variable ``DIMETRIC_MAX_EXPANSION`` in
-        SECURITY.md.
+        if its lines are longer. Damaged files, files with more than 200,000 columns, and compressed
+        files with suspiciously large content raise a ValueError. See the environment variable
+        ``DIMETRIC_MAX_EXPANSION`` in SECURITY.md.
     target : str or int, optional
         Name or number of the target column. Negative numbers count from the last column. By
         default, a column named "class", "target", "label" or "y", else the last column.
@@ -60,9 +60,10 @@ def read_table(
         Columns that are not features. They are stored in ``extra`` of the result.
     missing : {"drop", "impute", "raise"}, default="drop"
         How to treat missing values. "drop" drops the rows and issues a warning. "impute" replaces
-        the values by the median or most frequent category of the column. "raise" raises an error.
-        In a target of strings, only empty fields and "?" are missing values. "None" and "NA" are
-        class names.
+        the values by the median or most frequent category of the column, over all rows that have a
+        target. To impute inside the folds of a cross-validation, put a TableEncoder in a pipeline.
+        "raise" raises an error. In a target of strings, only empty fields and "?" are missing
+        values. "None" and "NA" are class names.
     name : str, optional
         Name of the data set. By default, the name of the file.
     header : bool or None, default=None
