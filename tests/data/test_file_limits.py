@@ -64,7 +64,7 @@ def test_a_name_that_is_repeated_very_often(tmp_path):
     d = 1500
     names = ["x", "x.2", ""] + ["x"] * d + ["y y", "y y", "class"]
     rows = [",".join(map(str, range(i, i + d + 5))) + f",{'pq'[i % 2]}" for i in range(3)]
-    path = write(tmp_path / "a.csv", "\n".join([",".join(names), *rows]) + "\n")
+    path = write(tmp_path / "a.csv", "\n".join(["", "", ",".join(names), *rows]) + "\n")
     file = TableFile.open(path)
     expected = list(pd.read_csv(path).columns)
     assert len(set(expected)) == len(names)

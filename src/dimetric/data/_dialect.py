@@ -56,6 +56,8 @@ class Dialect:
         The encoding, detected from the first part of the file.
     unique_names : tuple of str
         Unique names of the columns, if the header repeats names very often. Empty otherwise.
+    header_lines : int
+        Number of lines up to the header: 1, or more if the file begins with empty lines.
     """
 
     separator: str = ","
@@ -63,6 +65,7 @@ class Dialect:
     decimal: str = "."
     encoding: str = "utf-8"
     unique_names: tuple[str, ...] = field(default=(), repr=False)
+    header_lines: int = field(default=1, repr=False)
 
     @property
     def encoding_errors(self) -> str:
@@ -121,10 +124,11 @@ def detect_dialect(path: Path, header: bool | None = None) -> Dialect:
     check_n_columns(max(map(len, rows), default=0))
     decimal = _decimal(rows, separator)
     has_header = _has_header(rows, decimal) if header is None else header
-    repeats = has_header and bool(rows) and _n_repeated(rows[0]) > MAX_REPEATED_NAMES
-    return Dialect(
-        separator, has_header, decimal, encoding, _unique_names(rows[0]) if repeats else ()
-    )
+    if not has_header or not rows or _n_repeated(rows[0]) <= MAX_REPEATED_NAMES:
+        return Dialect(separator, has_header, decimal, encoding)
+    n_empty = next(i for i, each in enumerate(text.splitlines()) if each.strip())
+    names = _unique_names(rows[0])
+    return Dialect(separator, has_header, decimal, encoding, names, n_empty + 1)
 
 
 def _read_head(file: IO[bytes]) -> tuple[bytes, bool]:

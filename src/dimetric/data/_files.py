@@ -218,16 +218,20 @@ def _data_frame_library() -> tuple[Any, bool]:
 
 
 def _pandas_options(dialect: Dialect) -> dict[str, Any]:
-    names = {"names": list(dialect.unique_names)} if dialect.unique_names else {}
-    return names | {
+    names: dict[str, Any] = {}
+    if dialect.unique_names:
+        # pandas makes the names of a header unique even if other names are given, so skip it.
+        names = {"names": list(dialect.unique_names), "skiprows": dialect.header_lines}
+    return {
         "sep": dialect.separator,
-        "header": 0 if dialect.header else None,
+        "header": 0 if dialect.header and not names else None,
         "decimal": dialect.decimal,
         "encoding": dialect.encoding,
         "encoding_errors": dialect.encoding_errors,
         "skipinitialspace": True,
         "na_values": sorted(MISSING_MARKERS),
         "keep_default_na": False,
+        **names,
     }
 
 

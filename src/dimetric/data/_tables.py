@@ -159,7 +159,8 @@ def open_table(
     columns = columns_of(frame, target=roles.target)
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows or no columns.")
-    columns = {each: columns[each] for each in columns if each not in roles.drop}
+    dropped = set(roles.drop)
+    columns = {each: columns[each] for each in columns if each not in dropped}
     notes = _notes_on_file(file, frame, list(columns)) if is_file else []
     notes += _drop_non_features(columns, roles)
     notes += _notes_on_classes(columns, roles.target)
@@ -195,7 +196,8 @@ def _roles(
     """Check the names of the dropped and extra columns, and choose the target."""
     drop = _existing_names(drop, names, option_names["drop"])
     extra = _existing_names(extra, names, option_names["extra"])
-    candidates = [each for each in names if each not in (*extra, *drop)]
+    others = {*extra, *drop}
+    candidates = [each for each in names if each not in others]
     if not candidates:
         raise ValueError(f"{name or 'The table'} has no feature columns.")
     if target is None and not needs_target:
@@ -225,7 +227,8 @@ def drop_reason(name: str, values: np.ndarray) -> str:
 def _drop_non_features(columns: dict[str, np.ndarray], roles: _Roles) -> list[str]:
     """Delete the columns that cannot be features, in place. Return a message for each."""
     notes = []
-    for name in [each for each in columns if each not in (roles.target, *roles.extra)]:
+    others = {roles.target, *roles.extra}
+    for name in [each for each in columns if each not in others]:
         reason = drop_reason(name, columns[name])
         if reason:
             notes.append(f"Dropped column {name!r}: {reason}.")
@@ -290,7 +293,8 @@ def _likely_target(names: list[str]) -> str:
 def _existing_names(wanted: Iterable[str], names: Iterable[str], option: str) -> list[str]:
     """Return column names as a list. Raise if a name does not exist."""
     wanted, names = ([wanted] if isinstance(wanted, str) else list(wanted)), list(names)
+    known = set(names)
     for each in wanted:
-        if each not in names:
+        if each not in known:
             raise ValueError(f"{option}: there is no column {each!r}. {suggest(each, names)}")
     return wanted
