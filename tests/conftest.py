@@ -20,6 +20,13 @@ settings.register_profile("dimetric", deadline=None)  # a slow machine must not 
 settings.load_profile("dimetric")
 
 
+@pytest.fixture(autouse=True)
+def unchanged_handler_of_interrupts():
+    """Fail a test that changes how the process handles Ctrl-C, because later tests would hang."""
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def pytest_report_header():
     """Report that tests of torch arrays are left out, if torch is not installed."""
     return ["torch is not installed: its tests are left out"] if "torch" in ABSENT else []

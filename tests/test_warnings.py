@@ -175,7 +175,7 @@ def test_warning_is_shown_once_for_each_line():
 
 
 def test_command_prints_warnings_without_a_location(tmp_path, monkeypatch, capsys):
-    from dimetric.cli import main
+    from dimetric.cli.main import run
 
     path, table = old_model_file(tmp_path), tmp_path / "table.csv"
     pd.DataFrame(X).to_csv(table, index=False)
@@ -190,7 +190,7 @@ def test_command_prints_warnings_without_a_location(tmp_path, monkeypatch, capsy
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         with pytest.raises(SystemExit) as end:
-            main()
+            run()
     assert not end.value.code
     errors = capsys.readouterr().err
     assert "Warning: The model was saved with scikit-learn 0.1" in errors

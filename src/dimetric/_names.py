@@ -8,6 +8,8 @@ from typing import Any, TextIO, TypeVar
 from unicodedata import category
 
 MAX_LISTED_CLASSES = 5  # in a message about some of the classes
+MAX_LISTED_ARRAYS = 5  # in a message about the arrays of a file
+MAX_NAME_CHARACTERS = 50  # of a listed name
 MAX_LISTED_NAMES = 50  # names that a message lists if none is similar
 MAX_SUGGESTIONS = 3
 JOINERS = "\u200c\u200d"  # some scripts and emojis need these two invisible characters
@@ -144,3 +146,21 @@ def listed_classes(classes: Iterable[object]) -> str:
     """
     names = [repr(str(each)) for each in classes]
     return ", ".join(names[:MAX_LISTED_CLASSES] + ["..."] * (len(names) > MAX_LISTED_CLASSES))
+
+
+def listed_arrays(names: Iterable[str]) -> str:
+    """Return the first names of arrays, shortened, and the number of the others.
+
+    Examples
+    --------
+    >>> listed_arrays(["a", "b"]), listed_arrays([]), listed_arrays("abcdefgh")
+    ('a, b', 'no arrays', 'a, b, c, d, e and 3 others')
+    """
+    names = list(names)
+    shown = [
+        printable(each if len(each) <= MAX_NAME_CHARACTERS else f"{each[:MAX_NAME_CHARACTERS]}...")
+        for each in names[:MAX_LISTED_ARRAYS]
+    ]
+    hidden = len(names) - len(shown)
+    others = f" and {hidden} other{'s' * (hidden > 1)}" if hidden else ""
+    return (", ".join(shown) or "no arrays") + others

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from dimetric.cli import main as command
+from dimetric.cli.main import run as command
 
 
 @pytest.fixture

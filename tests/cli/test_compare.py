@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import dimetric
-from dimetric.cli import main as command
+from dimetric.cli.main import run as command
 
 # Enough time for all folds on a busy machine, so that results do not depend on the time.
 FAST = ("--learners", "LDA,PCA", "--budget", "120", "--folds", "3", "--jobs", "1")

@@ -12,8 +12,8 @@ from sklearn.datasets import load_wine
 from typer.testing import CliRunner
 
 from dimetric import LDA, PCA, Isomap
-from dimetric.cli import main as command
 from dimetric.cli.main import app
+from dimetric.cli.main import run as command
 from dimetric.quality import embedding_quality
 
 X, y = load_wine(return_X_y=True)

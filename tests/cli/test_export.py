@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import dimetric
 from dimetric import KPCA, LDA, Isomap, KNNClassifier
-from dimetric.cli import main as command
 from dimetric.cli.main import app
+from dimetric.cli.main import run as command
 from dimetric.data._encoder import TableEncoder
 from dimetric.export._index import map_samples
 

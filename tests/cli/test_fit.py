@@ -17,7 +17,7 @@ from sklearn.datasets import load_iris
 
 import dimetric
 from dimetric import KDA, LMNN
-from dimetric.cli import main as command
+from dimetric.cli.main import run as command
 from dimetric.kernels import Kernel
 from dimetric.solvers import SGD
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import dimetric
 from dimetric import LDA
-from dimetric.cli import main as command
 from dimetric.cli.main import app
+from dimetric.cli.main import run as command
 
 X, y = load_wine(return_X_y=True)
 NAMES = load_wine().target_names[y]

@@ -14,7 +14,7 @@ import pytest
 
 from dimetric import KNNClassifier, save
 from dimetric._names import printable
-from dimetric.cli import _terminal, main
+from dimetric.cli import _terminal
 from dimetric.cli._terminal import (
     ProgressBar,
     escape_markup,
@@ -23,6 +23,7 @@ from dimetric.cli._terminal import (
     print_lines,
     print_notes,
 )
+from dimetric.cli.main import run as command
 from dimetric.data._writers import ColumnWriter
 
 # Colours, clearing the screen, title of the window, 8-bit sequences, bell, backspace, carriage
@@ -133,7 +134,7 @@ def test_verbs_print_no_control_characters(evil_table, run):
     assert "[bold]" in run("fit", evil_table, "--out", model, "--learner", "LDA").stdout
 
 
-def test_errors_print_no_control_characters(evil_table, run, monkeypatch, capsys):
+def test_errors_print_no_control_characters(evil_table, monkeypatch, capsys):
     monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     wrong = [
@@ -150,7 +151,7 @@ def test_errors_print_no_control_characters(evil_table, run, monkeypatch, capsys
     for words in wrong:
         monkeypatch.setattr(sys, "argv", ["dimetric", *map(str, words)])
         with pytest.raises(SystemExit) as stopped:
-            main()
+            command()
         assert stopped.value.code != 0
         assert_safe(str(stopped.value.code), *capsys.readouterr())
 

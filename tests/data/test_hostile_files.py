@@ -2,15 +2,12 @@
 
 import csv
 import gzip
-import io
-import struct
-import tracemalloc
 import warnings
-import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
+from hostile_files import assert_one_sentence, npy, npz, write
 
 from dimetric.data import _compressed as compressed
 from dimetric.data import load_data_set, read_keel, read_table
@@ -18,43 +15,6 @@ from dimetric.data._dialect import detect_dialect
 from dimetric.data._files import TableFile
 
 CSV = "a,b,class\n1,2,p\n3,4,q\n5,6,p\n"
-
-
-def write(path, content):
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
-
-
-def npy(shape, descr="'<f8'", data=b"", version=b"\1\0", fortran="False", extra=""):
-    """Return an .npy file with any header."""
-    text = f"{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, {extra}}}"
-    text = text.ljust(118) + "\n"
-    length = struct.pack("<H" if version == b"\1\0" else "<I", len(text))
-    return b"\x93NUMPY" + version + length + text.encode() + data
-
-
-def npz(**members):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(f"{name}.npy", content)
-    return buffer.getvalue()
-
-
-def assert_one_sentence(path, read, match=None):
-    """Reading raises a ValueError of one line that names the file, and takes little memory."""
-    tracemalloc.start()
-    try:
-        with pytest.raises(ValueError, match=match) as raised:
-            read(path)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    text = str(raised.value)
-    assert str(path) in text
-    assert "\n" not in text
-    assert len(text) < 1000
-    assert peak < 10 * path.stat().st_size + 50_000_000
 
 
 X64 = np.arange(6.0).reshape(3, 2)
@@ -279,7 +239,9 @@ def test_line_ends_and_encodings(tmp_path, content):
 @pytest.mark.parametrize("content", [CSV.replace("4", "\0"), CSV.encode("utf-16-le"),
                                      CSV.encode("utf-32"), CSV.encode("utf-16")[:-1]])  # fmt: skip
 def test_files_that_are_not_text(tmp_path, content):
-    assert_one_sentence(write(tmp_path / "a.csv", content), read_table, "not a text file|decode")
+    assert_one_sentence(
+        write(tmp_path / "a.csv", content), read_table, "not a text file|not valid UTF-16"
+    )
 
 
 def test_null_characters_after_the_detected_part(tmp_path):

@@ -483,7 +483,7 @@ CHANGES = {
     ),
     "text for an array": (change("model/state/offset_", "0"), "offset_ of LDA has a wrong type"),
     "features": (change("model/state/n_features_in_", 5), "components_ of LDA has a wrong type"),
-    "huge": (change("model/state/n_features_in_", 10**30), "components_ of LDA has a wrong type"),
+    "huge": (change("model/state/n_features_in_", 10**30), "n_features_in_ of LDA is too large"),
     "no number": (
         change("model/state/n_features_in_", {"$float": "inf"}), "n_features_in_ of LDA has a",
     ),

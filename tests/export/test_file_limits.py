@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import samples
-from model_files import header_and_tensors
+from model_files import header_and_tensors, rewrite
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import Normalizer, StandardScaler
 
-from dimetric import LDA, PCA, KNNClassifier, load, save
+from dimetric import LDA, NCMC, PCA, KNNClassifier, load, save
 from dimetric.export._container import METADATA_KEY
 
 N = 40_000  # bytes of a value that is added to a model file, approximately
@@ -93,6 +93,39 @@ def test_memory_of_hostile_tensors(parts):
         write(path, outer | {"t": empty | {"shape": shape}}, header, data)
         with pytest.raises(ValueError, match="tensor 't' has an invalid shape or offset"):
             load(path)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Normalizer(),
+        StandardScaler(with_mean=False, with_std=False),
+        NCMC(),
+        KNNClassifier(learner=LDA()),
+    ],
+)
+def test_numbers_that_no_array_can_have(model, tmp_path):
+    path = tmp_path / "some.dimetric"
+    save(model.fit(*samples(30)), path)
+    header, tensors = header_and_tensors(path)
+    for value in (10**300, 2**63, -(10**300), -1):
+        state = header["model"]["state"]
+        for name in ("n_features_in_", "n_iter_") if value > 0 else ("n_features_in_",):
+            header["model"]["state"] = state | {name: value}
+            rewrite(path, header, tensors)
+            with pytest.raises(ValueError, match=rf"loaded: {name} of .* (too large|wrong type)"):
+                load(path)
+        header["model"]["state"] = state
+
+
+def test_the_features_of_a_classifier_and_its_learner_agree(tmp_path):
+    path = tmp_path / "some.dimetric"
+    save(KNNClassifier(learner=LDA()).fit(*samples(30)), path)
+    header, tensors = header_and_tensors(path)
+    header["model"]["state"]["n_features_in_"] = 10**9
+    rewrite(path, header, tensors)
+    with pytest.raises(ValueError, match="its learner must have the same number of features"):
+        load(path)
 
 
 @pytest.mark.slow

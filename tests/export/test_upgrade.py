@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model_files import header_and_tensors, rewrite
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from dimetric import describe, load, save
+from dimetric import PCA, describe, load, save
 from dimetric.export._upgrade import upgrade
 
 DATA = Path(__file__).parent / "data"
@@ -114,3 +116,36 @@ def test_parameters_of_format_1_raise_in_format_2(name, tmp_path):
     rewrite(tmp_path / "mixed.dimetric", header | {"format": 2}, tensors)
     with pytest.raises(ValueError, match=r"has no parameter .*fit the model again"):
         load(tmp_path / "mixed.dimetric")
+
+
+@pytest.mark.parametrize("n_components", [None, 1, 2, 0.5])
+@pytest.mark.parametrize("whiten", [False, True])
+def test_noise_variance_of_older_models(n_components, whiten, tmp_path):
+    """Files of versions before 0.3 lack it."""
+    X = np.random.default_rng(0).normal(size=(40, 4)) * [4, 3, 2, 1]
+    pca = PCA(n_components, whiten=whiten).fit(X)
+    path = tmp_path / "old.dimetric"
+    save(make_pipeline(StandardScaler(with_std=False), pca), path)
+    header, tensors = header_and_tensors(path)
+    step = header["model"]["parameters"]["steps"][1]["$tuple"][1]
+    del step["state"]["noise_variance_"]
+    rewrite(path, header, tensors)
+    again = load(path)[-1]
+    assert again.noise_variance_ == pytest.approx(pca.noise_variance_, rel=1e-9)
+    np.testing.assert_allclose(again.score_samples(X), pca.score_samples(X), rtol=1e-9)
+    np.testing.assert_allclose(again.get_covariance(), pca.get_covariance(), rtol=1e-9, atol=1e-9)
+
+
+def test_older_models_without_the_noise_variance(tmp_path):
+    pca = PCA(1).fit(np.eye(4))
+    path = tmp_path / "old.dimetric"
+    save(pca, path)
+    header, tensors = header_and_tensors(path)
+    for name in ("noise_variance_", "n_samples_"):
+        del header["model"]["state"][name]
+    rewrite(path, header, tensors)
+    again = load(path)
+    np.testing.assert_array_equal(again.transform(np.eye(4)), pca.transform(np.eye(4)))
+    for compute in (again.get_covariance, again.get_precision, lambda: again.score(np.eye(4))):
+        with pytest.raises(ValueError, match=r"earlier version of dimetric fitted it\. Fit it"):
+            compute()

@@ -198,6 +198,11 @@ def test_natural_order():
     assert_array_equal(codes, [2, 1, 0, 2])
 
 
+def test_natural_order_of_very_long_numbers():
+    names = ["c" + "1" * 9000, "c" + "0" * 9000 + "7", "c10", "c9", "c\u0663", "c0"]
+    assert list(sorted_classes(np.array(names))[0]) == [names[i] for i in (5, 1, 3, 2, 0, 4)]
+
+
 def test_short_names_are_distinct():
     names = [f"the_long_name_of_intent_{i}_in_a_bank" for i in range(30)]
     for max_length in (12, 20):

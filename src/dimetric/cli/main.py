@@ -31,30 +31,36 @@ VERBS = (
 
 
 def main() -> None:
+    """Run the command as a process of its own, which signals end."""
+    try:
+        with ending_on_signals():
+            run()
+    except KeyboardInterrupt:  # before or after ending_on_signals() handles signals
+        sys.exit(print_interrupt())
+
+
+def run() -> None:
     """Run the command. Errors that a user can fix are printed without a traceback."""
     if typer is None:  # pragma: no cover - the tests have it
         sys.exit("The command requires extra packages: run pip install 'dimetric[cli]'.")
     escape_warnings_and_tracebacks()
     try:
-        with ending_on_signals():
-            app()
+        app()
     except (ValueError, OSError, ImportError) as error:
         sys.exit(f"dimetric: {one_line(error)}")
-    except KeyboardInterrupt:  # before or after ending_on_signals() handles signals
-        sys.exit(print_interrupt())
 
 
 def _printing_interrupts(verb: Callable[..., None]) -> Callable[..., None]:
     """Return the function of a verb, which prints a line and exits if it is interrupted."""
 
     @wraps(verb)
-    def run(*args: Any, **kwargs: Any) -> None:
+    def run_verb(*args: Any, **kwargs: Any) -> None:
         try:
             verb(*args, **kwargs)
         except KeyboardInterrupt as interrupt:
             sys.exit(print_interrupt(interrupt))
 
-    return run
+    return run_verb
 
 
 if typer is not None:

@@ -4,11 +4,12 @@ Sizes that a file declares are compared with its bytes before memory is allocate
 parsed here, because damaged headers make NumPy's parser raise many types of errors and warnings.
 """
 
+import errno
 import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
@@ -16,7 +17,9 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from dimetric._names import listed_arrays
 from dimetric.data._compressed import check_expansion
+from dimetric.data._limits import check_n_columns
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 10_000  # of an array. NumPy has the same limit.
@@ -24,7 +27,21 @@ DESCR = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?[biufcSUOmM]\d{0,9}(?:\[\
 FORTRAN_ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)""")
 SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([\d\sL,]*)\)""")
 DIMENSION = re.compile(r"\d{1,19}L?")  # Python 2 wrote long integers with an L
+MAX_DIMENSIONS = 32  # of an array. Older versions of NumPy have the same limit.
+MAX_LISTED_DIMENSIONS = 4  # in an error message
+MAX_LISTED_BYTES = 10**30  # declared size of an array in an error message
 SUPPORTED_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# Errors of the module zipfile on damaged archives. Wrong names of members raise a UnicodeError.
+ARCHIVE_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OverflowError,
+    UnicodeError,
+)
+NOT_AN_ARCHIVE = "it is not an .npz file, or it is damaged"
 ENCRYPTED = 1  # bit of the flags of an archive member
 
 
@@ -45,14 +62,15 @@ def array_chunks(path: Path, cells_per_chunk: int | None) -> Iterator[dict[str, 
         members = _array_names(archive)
         if "X" not in members:
             raise ValueError(
-                f"{path} has no array X. It holds {', '.join(members) or 'no arrays'}. Save the "
-                "samples as X and, optionally, the targets as y."
+                f"{path} has no array X. It holds {listed_arrays(members)}. Save the samples as X "
+                "and, optionally, the targets as y."
             )
+        _check_sizes(archive, {"X", "y"} & set(members), path)
         y = None
         if "y" in members:
-            with _StreamedArray(archive, "y", path) as streamed:
+            with _StreamedArray(archive, "y") as streamed:
                 y = streamed.read()
-        with _StreamedArray(archive, "X", path) as X:
+        with _StreamedArray(archive, "X") as X:
             yield from _column_chunks(path, X, y, cells_per_chunk)
 
 
@@ -70,8 +88,10 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """
     arrays = {}
     with _open_archive(path) as archive:
-        for name in _array_names(archive):
-            with _StreamedArray(archive, name, path) as streamed:
+        names = _array_names(archive)
+        _check_sizes(archive, names, path)
+        for name in names:
+            with _StreamedArray(archive, name) as streamed:
                 arrays[name] = streamed.read().copy()  # read() returns read-only arrays
     return arrays
 
@@ -108,13 +128,18 @@ def _read_array_header(file: IO[bytes], n_bytes: int) -> _ArrayHeader:
         raise ValueError("an array has dtype object, which is not supported")
     if not all(map(DIMENSION.fullmatch, sizes)):
         raise ValueError("the shape of an array is damaged")
+    if len(sizes) > MAX_DIMENSIONS:
+        raise ValueError(
+            f"an array has {len(sizes)} dimensions, but at most {MAX_DIMENSIONS} are supported"
+        )
     dimensions = tuple(int(each.rstrip("L")) for each in sizes)
     header_bytes = len(start) + length_bytes + length
     declared, present = prod(dimensions) * dtype.itemsize, max(0, n_bytes - header_bytes)
     if declared > present:
+        takes = declared if declared < MAX_LISTED_BYTES else f"more than {MAX_LISTED_BYTES:.0e}"
         raise ValueError(
-            f"an array of shape {dimensions} and dtype {dtype} takes {declared} bytes, but the "
-            f"file holds {present} bytes for it; the file may be truncated"
+            f"an array of shape {shape_text(dimensions)} and dtype {dtype} takes {takes} bytes, "
+            f"but the file holds {present} bytes for it; the file may be truncated"
         )
     return _ArrayHeader(dimensions, fortran_order[1] == "True", dtype, header_bytes)
 
@@ -135,8 +160,31 @@ def _open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError) as error:
-        raise ValueError(f"it is not an .npz file, or it is damaged: {error}") from error
+    except ARCHIVE_ERRORS as error:
+        raise ValueError(NOT_AN_ARCHIVE) from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # the module zipfile moved to a negative offset
+            raise
+        raise ValueError(NOT_AN_ARCHIVE) from error
+
+
+def _check_sizes(archive: zipfile.ZipFile, names: Iterable[str], path: Path) -> None:
+    """Raise if some arrays of an archive are together too large for the size of the file."""
+    n_bytes = sum(archive.getinfo(f"{each}.npy").file_size for each in names)
+    check_expansion(n_bytes, path.stat().st_size)
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """Return a shape for a message, which lists at most a few dimensions.
+
+    Examples
+    --------
+    >>> shape_text((3, 2)), shape_text((1,) * 9)
+    ('(3, 2)', '(1, 1, 1, 1, ...)')
+    """
+    if len(shape) <= MAX_LISTED_DIMENSIONS:
+        return str(shape)
+    return f"({', '.join(map(str, shape[:MAX_LISTED_DIMENSIONS]))}, ...)"
 
 
 def _array_names(archive: zipfile.ZipFile) -> list[str]:
@@ -147,11 +195,10 @@ def _array_names(archive: zipfile.ZipFile) -> list[str]:
 class _StreamedArray:
     """An array in an ``.npz`` file, read in consecutive slices of rows."""
 
-    def __init__(self, archive: zipfile.ZipFile, name: str, path: Path) -> None:
+    def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
         member = archive.getinfo(f"{name}.npy")
         if member.compress_type not in SUPPORTED_COMPRESSIONS or member.flag_bits & ENCRYPTED:
             raise ValueError(f"the array {name} is encrypted or has an unsupported compression")
-        check_expansion(member.file_size, path.stat().st_size)
         self._file = archive.open(member)
         try:
             header = _read_array_header(self._file, member.file_size)
@@ -192,19 +239,31 @@ class _StreamedArray:
 def _column_chunks(
     path: Path, X: Any, y: np.ndarray | None, cells_per_chunk: int | None
 ) -> Iterator[dict[str, np.ndarray]]:
-    if X.ndim != 2 or X.dtype.kind not in "iufb":
-        raise ValueError(
-            f"X in {path} must be a two-dimensional numeric array, but has shape {X.shape} and "
-            f"dtype {X.dtype}."
-        )
+    check_samples(path, X, y)
     n, d = X.shape
-    if not n or not d:
-        raise ValueError(f"{path} is empty: X has shape {X.shape}.")
-    if y is not None and y.shape != (n,):
-        raise ValueError(f"X in {path} has {n} rows, but y has shape {y.shape}.")
+    check_n_columns(d)
     step = max(1, n if cells_per_chunk is None else cells_per_chunk // d)
     for start in range(0, n, step):
         rows = slice(start, min(n, start + step))
         part = np.asarray(X[rows])
         columns = {f"x{i}": part[:, i] for i in range(d)}
         yield columns if y is None else columns | {"y": y[rows]}
+
+
+def check_samples(path: Path, X: Any, y: np.ndarray | None, suffix: str = "") -> None:
+    """Raise unless X is a numeric matrix and y, which may be None, has an entry for each row.
+
+    The names of X and y in the file end in `suffix`.
+    """
+    if X.ndim != 2 or X.dtype.kind not in "iufb":
+        raise ValueError(
+            f"X{suffix} in {path} must be a two-dimensional numeric array, but has shape "
+            f"{shape_text(X.shape)} and dtype {X.dtype}."
+        )
+    n, d = X.shape
+    if not n or not d:
+        raise ValueError(f"{path} is empty: X{suffix} has shape {X.shape}.")
+    if y is not None and y.shape != (n,):
+        raise ValueError(
+            f"X{suffix} in {path} has {n} rows, but y{suffix} has shape {shape_text(y.shape)}."
+        )

@@ -1,7 +1,7 @@
 """Columns of a table as arrays: numeric if all values are numbers, object arrays otherwise."""
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ INTEGER = re.compile(r"[+-]?\d{1,15}")
 
 
 def columns_of(
-    table: Any, string_columns: Container[str] = (), *, target: str | None = None
+    table: Any, string_columns: Iterable[str] = (), *, target: str | None = None
 ) -> dict[str, np.ndarray]:
     """Return the columns of a table as arrays of numbers, dates, or objects.
 
@@ -35,7 +35,7 @@ def columns_of(
     table : pandas or polars data frame, or mapping of names to arrays
         A string column whose values are all numbers, such as "1.5" or "1,234", becomes numeric.
         Other string columns become object arrays, in which None marks missing values.
-    string_columns : container of str
+    string_columns : iterable of str
         Names of columns that stay strings even if all their values are numbers.
     target : str, optional
         Name of the target column. If a value is not a number, or is a code such as "01", all values
@@ -47,7 +47,7 @@ def columns_of(
     {'a': array([1.0e+00, 2.5e+03, 9.0e+00]), 'b': array(['x', '-', None], dtype=object)}
     """
     names = list(table) if isinstance(table, Mapping) else list(table.columns)
-    columns = {}
+    columns, strings = {}, set(string_columns)
     for name in names:
         series = table[name]
         if getattr(series, "ndim", 1) != 1 or str(name) in columns:
@@ -58,7 +58,7 @@ def columns_of(
         if values.dtype.kind not in "iufbmM":
             listed = series.to_list() if hasattr(series, "to_list") else values.tolist()
             values = _objects([None if marks_missing(each) else each for each in listed])
-            numbers = None if str(name) in string_columns else parse_numbers(values)
+            numbers = None if str(name) in strings else parse_numbers(values)
             if str(name) == target:
                 values = _class_labels(listed, numbers)
             else:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 MAX_EXPANSION_VARIABLE = "DIMETRIC_MAX_EXPANSION"
 DEFAULT_MAX_EXPANSION = 200.0  # size of the content divided by the size of the file
-FREE_BYTES = 2**29  # smaller content is read even if it expands more
+FREE_BYTES = 50_000_000  # content up to this size is read whatever its expansion
 CHUNK_BYTES = 2**20
 
 
@@ -45,9 +45,7 @@ def check_gzip(path: Path) -> None:
                 if content_bytes > max_bytes:
                     break
     except (zlib.error, EOFError, gzip.BadGzipFile) as error:
-        raise ValueError(
-            f"it is not a gzip file, or it is truncated or damaged: {error}"
-        ) from error
+        raise ValueError("it is not a gzip file, or it is truncated or damaged") from error
     check_expansion(content_bytes, file_bytes)
 
 

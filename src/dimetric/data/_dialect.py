@@ -10,12 +10,13 @@ import gzip
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import IO
 
+from dimetric.data._limits import check_n_columns
 from dimetric.data._missing import NUMBER_MISSING_MARKERS, marks_missing
 
 SEPARATORS = (";", "\t", "|", ",")
@@ -26,6 +27,7 @@ MIN_HEAD_LINES = 4
 MAX_HEAD_BYTES = 2**25
 HEAD_LINES = 1000  # non-empty lines that detection uses
 MAX_COLUMN_DIGITS = 9  # of a column number
+MAX_REPEATED_NAMES = 1000  # in a header whose names pandas makes unique, in quadratic time
 
 # These patterns take linear time for any string, because a string can match each of their repeated
 # parts in only one way.
@@ -53,12 +55,18 @@ class Dialect:
         The decimal sign. In files with decimal commas, points may separate thousands.
     encoding : str
         The encoding, detected from the first part of the file.
+    unique_names : tuple of str
+        Unique names of the columns, if the header repeats names very often. Empty otherwise.
+    header_lines : int
+        Number of lines up to the header: 1, or more if the file begins with empty lines.
     """
 
     separator: str = ","
     header: bool = True
     decimal: str = "."
     encoding: str = "utf-8"
+    unique_names: tuple[str, ...] = field(default=(), repr=False)
+    header_lines: int = field(default=1, repr=False)
 
     @property
     def encoding_errors(self) -> str:
@@ -114,9 +122,14 @@ def detect_dialect(path: Path, header: bool | None = None) -> Dialect:
         lines.pop()  # the bytes that were read may end in the middle of this line
     separator = _separator(lines)
     rows = list(filter(None, _split(lines, separator)))
+    check_n_columns(max(map(len, rows), default=0))
     decimal = _decimal(rows, separator)
     has_header = _has_header(rows, decimal) if header is None else header
-    return Dialect(separator, has_header, decimal, encoding)
+    if not has_header or not rows or _n_repeated(rows[0]) <= MAX_REPEATED_NAMES:
+        return Dialect(separator, has_header, decimal, encoding)
+    n_empty = next(i for i, each in enumerate(text.splitlines()) if each.strip())
+    names = _unique_names(rows[0])
+    return Dialect(separator, has_header, decimal, encoding, names, n_empty + 1)
 
 
 def _read_head(file: IO[bytes]) -> tuple[bytes, bool]:
@@ -243,6 +256,34 @@ def _has_header(rows: list[list[str]], decimal: str) -> bool:
     if not all(each.isdecimal() and len(each) <= MAX_COLUMN_DIGITS for each in numbers.values()):
         return False
     return {int(each) - i for i, each in numbers.items()} in ({0}, {1}, {-1}, set())
+
+
+def _n_repeated(names: list[str]) -> int:
+    """Return how many names occur earlier in a header. Empty names are not counted."""
+    named = list(filter(None, names))
+    return len(named) - len(set(named))
+
+
+def _unique_names(names: list[str]) -> tuple[str, ...]:
+    """Return the names that pandas gives to the columns, such as x, x.1 and "Unnamed: 2".
+
+    Examples
+    --------
+    >>> _unique_names(["x", "x", "", "x.1", "x"])
+    ('x', 'x.2', 'Unnamed: 2', 'x.1', 'x.3')
+    """
+    filled = [each or f"Unnamed: {i}" for i, each in enumerate(names)]
+    taken, counts = set(filled), dict.fromkeys(filled, 0)
+    unique = []
+    for each in filled:
+        name = each
+        if counts[each]:
+            while (name := f"{each}.{counts[each]}") in taken:
+                counts[each] += 1
+            taken.add(name)
+        counts[each] += 1
+        unique.append(name)
+    return tuple(unique)
 
 
 def _is_missing(text: str) -> bool:

@@ -176,14 +176,27 @@ def naming_file_in_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (UnicodeError, OSError, MemoryError) as error:
-        raise ValueError(f"{path} cannot be read as a table: {error_text(error)}.") from error
+        raise ValueError(f"{path} cannot be read as a table: {_reason(error)}.") from error
     except ValueError as error:
         if type(error).__module__ == "builtins" and str(path) in str(error):
             raise
-        why = error_text(error).removeprefix("Error tokenizing data. C error: ")
-        if why.startswith("Expected "):
-            why += "; remove lines above the header and lines that are not table rows"
-        raise ValueError(f"{path} cannot be read as a table: {why}.") from error
+        raise ValueError(f"{path} cannot be read as a table: {_reason(error)}.") from error
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file cannot be read, as a clause. Errors of libraries are put into our words."""
+    if isinstance(error, UnicodeError):  # other encodings are decoded without errors
+        return "it is not valid UTF-16 text; save it as UTF-8"
+    if isinstance(error, OSError):
+        return error.strerror or error_text(error)
+    if isinstance(error, MemoryError):
+        return "it does not fit into memory"
+    text = error_text(error).removeprefix("Error tokenizing data. C error: ")
+    if text.startswith("Expected "):
+        return f"{text}; remove lines above the header and lines that are not table rows"
+    if text.startswith("EOF inside string"):
+        return f"a quoted value has no closing quote ({text.rpartition(' starting at ')[2]})"
+    return "it has no columns" if text == "No columns to parse from file" else text
 
 
 def _data_frame_library() -> tuple[Any, bool]:
@@ -206,15 +219,20 @@ def _data_frame_library() -> tuple[Any, bool]:
 
 
 def _pandas_options(dialect: Dialect) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    if dialect.unique_names:
+        # pandas makes the names of a header unique even if other names are given, so skip it.
+        names = {"names": list(dialect.unique_names), "skiprows": dialect.header_lines}
     return {
         "sep": dialect.separator,
-        "header": 0 if dialect.header else None,
+        "header": 0 if dialect.header and not names else None,
         "decimal": dialect.decimal,
         "encoding": dialect.encoding,
         "encoding_errors": dialect.encoding_errors,
         "skipinitialspace": True,
         "na_values": sorted(MISSING_MARKERS),
         "keep_default_na": False,
+        **names,
     }
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dimetric._arguments import check_types
-from dimetric._names import suggest
-from dimetric.data._array_files import read_arrays
+from dimetric._names import listed_arrays, suggest
+from dimetric.data._array_files import check_samples, read_arrays
 from dimetric.data._dataset import DataSet
 from dimetric.data._files import TableFile, naming_file_in_errors, table_name
 from dimetric.data._keel import read_keel
@@ -216,13 +216,18 @@ def _arrays_file_reader(file: Path) -> Reader:
             arrays = read_arrays(file)
         if {"X", "y"} <= set(arrays):
             X, y, extra = arrays["X"], arrays["y"], {}
+            check_samples(file, X, y)
         elif {"X_train", "y_train", "X_test", "y_test"} <= set(arrays):
+            for part in ("_train", "_test"):
+                check_samples(file, arrays[f"X{part}"], arrays[f"y{part}"], part)
+            if arrays["X_train"].shape[1] != arrays["X_test"].shape[1]:
+                raise ValueError(f"X_train and X_test in {file} differ in their number of columns.")
             X = np.concatenate([arrays["X_train"], arrays["X_test"]])
             y = np.concatenate([arrays["y_train"], arrays["y_test"]])
             extra = {"test": np.arange(len(X)) >= len(arrays["X_train"])}
         else:
             raise ValueError(
-                f"{file} holds {', '.join(arrays)}. Expected arrays are X and y, or X_train, "
+                f"{file} holds {listed_arrays(arrays)}. Expected arrays are X and y, or X_train, "
                 "y_train, X_test and y_test."
             )
         names = tuple(f"x{i}" for i in range(X.shape[1]))

@@ -7,6 +7,7 @@ from typing import Any
 
 from dimetric._errors import error_text
 from dimetric.data._compressed import check_expansion
+from dimetric.data._limits import check_n_columns
 
 BYTES_PER_CELL = 8  # size of a value in memory
 
@@ -16,6 +17,7 @@ def parquet_chunks(path: Path, cells_per_chunk: int) -> Iterator[Any]:
     from pyarrow import parquet
 
     with _parquet_errors(), parquet.ParquetFile(path) as file:
+        check_n_columns(file.metadata.num_columns)
         rows = max(1, cells_per_chunk // max(1, file.metadata.num_columns))
         for batch in file.iter_batches(rows):
             # pandas would convert integers with missing values to floats, which round long ids.
@@ -30,6 +32,7 @@ def read_parquet(library: Any, path: Path) -> Any:
         return library.read_parquet(path)
     with _parquet_errors():
         with parquet.ParquetFile(path) as file:
+            check_n_columns(file.metadata.num_columns)
             n_cells = file.metadata.num_rows * file.metadata.num_columns
         check_expansion(n_cells * BYTES_PER_CELL, path.stat().st_size)
         return library.read_parquet(path)

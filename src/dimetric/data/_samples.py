@@ -109,10 +109,12 @@ def samples_of(
     """
     if missing not in ("drop", "impute", "raise"):
         raise ValueError(f"missing={missing!r} must be 'drop', 'impute' or 'raise'.")
-    features = [each for each in columns if each != target and each not in list(extra)]
+    others = {target, *extra}
+    features = [each for each in columns if each not in others]
     if not features:
         raise ValueError(
-            f"{name or 'The table'} has no feature columns. Its only columns are {list(columns)}."
+            f"{name or 'The table'} has no feature columns. It has "
+            f"{len(columns)} column(s), such as {list(columns)[:MAX_LISTED_COLUMNS]}."
         )
     if missing == "drop":  # a column with only missing values would make all rows incomplete
         empty = next((each for each in features if is_missing(columns[each]).all()), None)

@@ -48,9 +48,9 @@ def read_table(
         ``.parquet``, or ``.npz`` with X and y. Text and Parquet files are read with pandas, or with
         polars if pandas is not installed. The separator (comma, semicolon, tab, bar or spaces),
         decimal sign, encoding and header of a text file are detected from its first MiB, or more
-        if its lines are longer. Damaged files, and compressed files with suspiciously large
-        content, raise a ValueError. See the environment variable ``DIMETRIC_MAX_EXPANSION`` in
-        SECURITY.md.
+        if its lines are longer. Damaged files, files with more than 200,000 columns, and compressed
+        files with suspiciously large content raise a ValueError. See the environment variable
+        ``DIMETRIC_MAX_EXPANSION`` in SECURITY.md.
     target : str or int, optional
         Name or number of the target column. Negative numbers count from the last column. By
         default, a column named "class", "target", "label" or "y", else the last column.
@@ -60,9 +60,10 @@ def read_table(
         Columns that are not features. They are stored in ``extra`` of the result.
     missing : {"drop", "impute", "raise"}, default="drop"
         How to treat missing values. "drop" drops the rows and issues a warning. "impute" replaces
-        the values by the median or most frequent category of the column. "raise" raises an error.
-        In a target of strings, only empty fields and "?" are missing values. "None" and "NA" are
-        class names.
+        the values by the median or most frequent category of the column, over all rows that have a
+        target. To impute inside the folds of a cross-validation, put a TableEncoder in a pipeline.
+        "raise" raises an error. In a target of strings, only empty fields and "?" are missing
+        values. "None" and "NA" are class names.
     name : str, optional
         Name of the data set. By default, the name of the file.
     header : bool or None, default=None
@@ -158,7 +159,8 @@ def open_table(
     columns = columns_of(frame, target=roles.target)
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows or no columns.")
-    columns = {each: columns[each] for each in columns if each not in roles.drop}
+    dropped = set(roles.drop)
+    columns = {each: columns[each] for each in columns if each not in dropped}
     notes = _notes_on_file(file, frame, list(columns)) if is_file else []
     notes += _drop_non_features(columns, roles)
     notes += _notes_on_classes(columns, roles.target)
@@ -194,7 +196,8 @@ def _roles(
     """Check the names of the dropped and extra columns, and choose the target."""
     drop = _existing_names(drop, names, option_names["drop"])
     extra = _existing_names(extra, names, option_names["extra"])
-    candidates = [each for each in names if each not in (*extra, *drop)]
+    others = {*extra, *drop}
+    candidates = [each for each in names if each not in others]
     if not candidates:
         raise ValueError(f"{name or 'The table'} has no feature columns.")
     if target is None and not needs_target:
@@ -224,7 +227,8 @@ def drop_reason(name: str, values: np.ndarray) -> str:
 def _drop_non_features(columns: dict[str, np.ndarray], roles: _Roles) -> list[str]:
     """Delete the columns that cannot be features, in place. Return a message for each."""
     notes = []
-    for name in [each for each in columns if each not in (roles.target, *roles.extra)]:
+    others = {roles.target, *roles.extra}
+    for name in [each for each in columns if each not in others]:
         reason = drop_reason(name, columns[name])
         if reason:
             notes.append(f"Dropped column {name!r}: {reason}.")
@@ -289,7 +293,8 @@ def _likely_target(names: list[str]) -> str:
 def _existing_names(wanted: Iterable[str], names: Iterable[str], option: str) -> list[str]:
     """Return column names as a list. Raise if a name does not exist."""
     wanted, names = ([wanted] if isinstance(wanted, str) else list(wanted)), list(names)
+    known = set(names)
     for each in wanted:
-        if each not in names:
+        if each not in known:
             raise ValueError(f"{option}: there is no column {each!r}. {suggest(each, names)}")
     return wanted

@@ -14,11 +14,13 @@ from sklearn.base import BaseEstimator
 from dimetric._compat import check_params
 from dimetric.export._container import MAX_VALUE_LEVELS
 from dimetric.export._schema import (
+    MAX_INTEGER,
     check_attributes,
     class_named,
     is_state,
     record_named,
 )
+from dimetric.export._upgrade import add_noise_variance
 from dimetric.kernels.kernel import as_kernel
 
 DTYPE_NAMES = {"bool", "float16", "float32", "float64"} | {
@@ -100,10 +102,14 @@ class Decoder:
         for key, each in data["state"].items():
             if key in vars(model) or not is_state(cls, key):
                 raise ValueError(f"{cls.__name__} has no fitted attribute {key!r}")
-            setattr(model, key, self.value(each, depth))
+            value = self.value(each, depth)
+            if isinstance(value, int) and abs(value) > MAX_INTEGER:
+                raise ValueError(f"{key} of {cls.__name__} is too large an integer")
+            setattr(model, key, value)
         if data["state"]:
             check_attributes(cls, vars(model))
             _check_relations(model)
+            add_noise_variance(model)
         return model
 
     def _record(self, data: dict[str, Any], depth: int) -> Any:
@@ -241,6 +247,9 @@ def _check_relations(model: Any) -> None:
     points = attributes.get("_points", attributes.get("centroids_"))
     if inner is not None and not hasattr(inner, "transform"):
         raise ValueError(f"the learner of {name} has no transform method")
+    n_features = attributes.get("n_features_in_")
+    if n_features is not None and getattr(inner, "n_features_in_", n_features) != n_features:
+        raise ValueError(f"{name} and its learner must have the same number of features")
     width = getattr(inner, "_n_features_out", None)
     if width is not None and points is not None and width != points.shape[1]:
         raise ValueError(f"the points of {name} have {points.shape[1]} coordinates, not {width}")

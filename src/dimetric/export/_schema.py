@@ -62,7 +62,14 @@ RECORDS = {
 SCHEMA = {
     "Learner": {"_metadata": "dict"},
     "LinearMetric": {"components_": "float k d", "offset_": "float d"},
-    "PCA": {"_fit_svd_solver": "maybe text", "_moments": "maybe Moments or none"},
+    "PCA": {
+        "explained_variance_": "maybe float k",
+        "explained_variance_ratio_": "maybe float k",
+        "n_samples_": "maybe count",
+        "noise_variance_": "maybe number",
+        "_fit_svd_solver": "maybe text",
+        "_moments": "maybe Moments or none",
+    },
     "LDA": {"_moments": "maybe Moments or none"},
     "KernelMetric": {
         "components_": "float k m",
@@ -162,6 +169,7 @@ SCHEMA = {
     },
 }
 ESTIMATOR_SCHEMA = {"n_features_in_": "maybe count", "_sklearn_output_config": "maybe dict"}
+MAX_INTEGER = 2**63 - 1  # the largest size of an array
 NUMERIC_KINDS = "biuf"  # dtype kinds of arrays that are stored as tensors
 FITTED_NAME = re.compile(r"[A-Za-z]\w*_")
 PYTHON_TYPES: dict[str, type] = {
@@ -239,8 +247,10 @@ def _fits(value: Any, wanted: str, sizes: dict[str, Any]) -> bool:
     kind, *letters = wanted.split()
     if kind in PYTHON_TYPES:
         return isinstance(value, PYTHON_TYPES[kind])
-    if kind in ("number", "count"):
-        return isinstance(value, Real if kind == "number" else Integral) and isfinite(value)
+    if kind == "number":
+        return isinstance(value, Real) and isfinite(value)
+    if kind == "count":
+        return isinstance(value, Integral) and 0 <= int(value) <= MAX_INTEGER
     if kind == "several":
         return isinstance(value, (list, tuple)) and all(
             _fits(each, " ".join(letters), sizes) for each in value

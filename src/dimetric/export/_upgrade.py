@@ -1,9 +1,14 @@
-"""Convert models of format 1, in which learners had the parameters of their solver and kernel."""
+"""Convert models that earlier versions of dimetric saved.
+
+In format 1, learners had the parameters of their solver and kernel.
+"""
 
 from inspect import signature
 from typing import Any
 
 from dimetric.export._schema import class_named
+from dimetric.learners._probabilistic_pca import noise_variance
+from dimetric.learners.pca import PCA
 
 # Parameters of learners in format 1, and their names in the kernel and solver objects.
 KERNEL_PARAMETERS = {
@@ -91,3 +96,18 @@ def _solver_or_kernel(
         return shortcut
     first = {"name": shortcut} if name == "Kernel" else {}
     return {"$class": name, "parameters": first | moved, "state": {}}
+
+
+def add_noise_variance(model: Any) -> None:
+    """Compute ``noise_variance_`` of a PCA that was saved before version 0.3."""
+    names = {"explained_variance_", "explained_variance_ratio_", "n_samples_"}
+    state = vars(model)
+    if not isinstance(model, PCA) or "noise_variance_" in state or not names <= set(state):
+        return
+    variances = model.explained_variance_.astype(float)
+    fraction = float(model.explained_variance_ratio_.sum())
+    if variances.sum() > 0 and fraction > 0:
+        total, (k, d) = float(variances.sum()) / fraction, model.components_.shape
+        model.noise_variance_ = noise_variance(variances, total, k, model.n_samples_, d)
+    elif not variances.any():  # all samples were identical
+        model.noise_variance_ = 0.0

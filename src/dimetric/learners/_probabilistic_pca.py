@@ -128,6 +128,11 @@ class ProbabilisticPCAMixin:
     def _axes_and_variances(self) -> tuple[Array, Array]:
         """Return the principal axes, as rows of length 1, and their variances, in float64."""
         check_is_fitted(self)
+        if not hasattr(self, "noise_variance_"):
+            raise ValueError(
+                "This PCA has no noise_variance_, because an earlier version of dimetric fitted "
+                "it. Fit it again."
+            )
         xp = namespace(self.components_)
         L = xp.astype(self.components_, xp.float64)
         lengths = xp.linalg.vector_norm(L, axis=1, keepdims=True)  # not 1 after whitening

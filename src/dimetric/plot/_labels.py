@@ -57,8 +57,8 @@ def are_numbers(y: np.ndarray) -> bool:
 def sorted_classes(y: np.ndarray, max_classes: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes in natural order, and the index of the class of each sample.
 
-    Natural order compares the numbers in names by value. An error is raised if there are more than
-    `max_classes` classes.
+    Natural order compares the numbers in names by value, whatever their number of digits. An error
+    is raised if there are more than `max_classes` classes.
 
     Examples
     --------
@@ -73,8 +73,8 @@ def sorted_classes(y: np.ndarray, max_classes: int | None = None) -> tuple[np.nd
         )
     if classes.dtype.kind not in "US":
         return classes, codes
-    parts = [re.split(r"(\d+)", str(each)) for each in classes]
-    keys = [[int(part) if i % 2 else part for i, part in enumerate(each)] for each in parts]
+    parts = [re.split(r"0*([0-9]+)", str(each)) for each in classes]
+    keys = [[(len(s), s) if i % 2 else s for i, s in enumerate(each)] for each in parts]
     order = sorted(range(len(keys)), key=keys.__getitem__)
     return classes[order], np.argsort(order)[codes]
 
