@@ -293,7 +293,10 @@ def test_first_part_may_end_inside_a_character(tmp_path):
             "# mine\n# yours\na,b,c\n1,2,3\n",
             "table: Expected 1 fields .*; remove lines above the header",
         ),
-        ("Table 1\n\na,class\n1,x\n", r"no feature columns. It has 1 column\(s\), such as \['Table 1'\]"),
+        (
+            "Table 1\n\na,class\n1,x\n",
+            r"no feature columns. It has 1 column\(s\), such as \['Table 1'\]",
+        ),
         (bytes(range(256)), "table.csv cannot be read as a table: it is not a text file"),
     ],
 )
