@@ -6,14 +6,18 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
-from dimetric.objectives import fast_paths
-from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.objectives.softmax import (
+    NeighborChoiceRule,
+    nca,
+    neighbor_probabilities,
+    weighted_by_row,
+)
+from dimetric.supervision.labels import Supervision, checked_labels, relative_weights
 
 
-class NCARule(Rule):
+class NCARule(NeighborChoiceRule):
     r"""The loss of NCA: minus the probability :math:`p_i` of picking a sample of the same class.
 
     With :math:`p_{ij} \propto e^{-d^2_{ij}}` over :math:`j \ne i`, and
@@ -21,22 +25,20 @@ class NCARule(Rule):
     :math:`W_{ij} = p_{ij} ([y_i = y_j] - p_i)`.
     """
 
-    fast = staticmethod(fast_paths.nca)
+    fast = staticmethod(nca)
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        D = xp.where(rows.different_sample(columns), D, xp.inf)
-        E = xp.exp(xp.min(D, axis=1, keepdims=True) - D)
-        P = E / xp.sum(E, axis=1, keepdims=True)
-        same = xp.astype(rows.same_label(columns), D.dtype)
+        P = neighbor_probabilities(xp, D, rows, columns)
+        same = xp.astype(rows.same_label(columns), P.dtype)
         p = xp.sum(P * same, axis=1, keepdims=True)
-        return -xp.sum(p, dtype=xp.float64), P * (same - p), 0.0
+        return weighted_by_row(xp, -p, P * (same - p), rows)
 
     def infimum(self, rows: Side, columns: Side) -> float:
         """Return minus the fraction of samples that have another sample of their class."""
-        return -float(np.mean(rows.n_friends(columns) > 0))
+        return -rows.total_weight(rows.n_friends(columns) > 0) / rows.total_weight()
 
 
 class NCA(MeanLossMetric[PairwiseObjective]):
@@ -54,6 +56,8 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     ----------
     n_components : int or None, default=None
         Number of rows of L. None stands for ``n_features``.
+    diagonal : bool, default=False
+        Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
@@ -73,6 +77,11 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
+    unlabelled : float, str or None, default=None
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -109,10 +118,12 @@ class NCA(MeanLossMetric[PairwiseObjective]):
 
     _maximises = True
     _needs_class_neighbors = True
+    _accepts_weights = True
     # The scale that maximises the objective can be so large that the gradient vanishes.
     _searches_start_scale = False
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray
     ) -> PairwiseObjective:
-        return PairwiseObjective(NCARule(), X, checked_labels(supervision).codes)
+        labels = checked_labels(supervision)
+        return PairwiseObjective(NCARule(), X, labels.codes, weights=relative_weights(labels))

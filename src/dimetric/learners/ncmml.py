@@ -23,6 +23,8 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
     ----------
     n_components : int or None, default=None
         Number of rows of L. None stands for ``n_features``.
+    diagonal : bool, default=False
+        Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
@@ -42,6 +44,11 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
+    unlabelled : float, str or None, default=None
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
