@@ -54,6 +54,7 @@ class PairwiseObjective(SimilarityObjective):
         self.rule, self.points = rule, X
         self.theta = np.asarray(theta, dtype=np.float64)
         self.side = Side.of(X, labels=labels, targets=targets, weights=weights)
+        self.is_constant = labels is None and _all_equal(self.side.targets)
         self.n_terms = rule.n_terms(self.side, self.side)
         self.infimum = rule.infimum(self.side, self.side)
         self._fast = rule.fast if compat.is_numpy_array(X) else None
@@ -81,10 +82,8 @@ class PairwiseObjective(SimilarityObjective):
         has_labels = side.labels is not None
         if has_labels and (labels[0] == labels[-1] or np.all(labels[1:] != labels[:-1])):
             return None
-        if side.targets is not None and not has_labels:
-            targets = to_host(side.targets)
-            if np.all(targets == targets[:1]):
-                return None
+        if not has_labels and _all_equal(side.targets):
+            return None
         return PairwiseObjective(
             self.rule,
             take_rows(self.points, rows),
@@ -113,6 +112,11 @@ def within_class_covariance(points: Array, labels: np.ndarray) -> np.ndarray:
     codes = asarray_like(labels, X, dtype=namespace(X).int64)
     moments = Moments.of_all(X, codes, int(labels[-1]) + 1, root=False)
     return to_host(moments.spread) / len(labels)
+
+
+def _all_equal(targets: Array | None) -> bool:
+    """Return whether all samples have the same target, or no target."""
+    return targets is None or bool(np.all(to_host(targets[1:, ...] == targets[:1, ...])))
 
 
 def _needs_float64(Z: Array) -> bool:

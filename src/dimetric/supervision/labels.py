@@ -143,6 +143,13 @@ def checked_labels(supervision: Supervision | None) -> Labels:
     return supervision
 
 
+def checked_targets(supervision: Supervision | None) -> Targets:
+    """Return the supervision if it is targets, and raise TypeError otherwise."""
+    if not isinstance(supervision, Targets):
+        raise TypeError(f"Expected Targets, got {type(supervision).__name__}.")
+    return supervision
+
+
 def may_be_classes(y: np.ndarray) -> bool:
     """Return whether numbers may be class labels: integers that are few, or occur often.
 

@@ -39,7 +39,7 @@ from dimetric.solvers.result import (
     SLOW_START,
 )
 from dimetric.supervision._weights import ClassWeight
-from dimetric.supervision.labels import Labels, Supervision
+from dimetric.supervision.labels import Labels, Supervision, Targets
 
 LossT = TypeVar("LossT", bound=Objective)
 
@@ -223,7 +223,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
 
     def _checked_for_plateau(self, problem: Problem[LossT], solution: Solution) -> Result:
         result, reason = solution.result, ""
-        if len(getattr(self, "classes_", ())) == 1:
+        if len(getattr(self, "classes_", ())) == 1 or problem.objective.is_constant:
             return result
         if result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL:
             why = plateau(problem, solution, self.tol)
@@ -253,6 +253,10 @@ class MeanLossMetric(IterativeMetric[LossT]):
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         """Warn if there is only one class, or if classes have too few samples to learn from."""
+        if isinstance(supervision, Targets) and np.all(
+            supervision.values[:1] == supervision.values
+        ):
+            warn(f"All targets are equal, so {self._name} has nothing to learn.")
         if not isinstance(supervision, Labels):
             return
         codes, classes = supervision.codes, supervision.classes
