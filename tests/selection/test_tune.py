@@ -20,6 +20,7 @@ from dimetric import (
     LDA,
     LDML,
     LMNN,
+    MLKR,
     LSI,
     NCA,
     NCMC,
@@ -238,6 +239,16 @@ def test_tuning_by_metadata():
     assert isinstance(result.best_estimator_, LMNN)
     result = tune(NCA(), X, y, {"reg": [0.0, 1.0]}, criterion="final_objective", random_state=0)
     assert result.best_params_ == {"reg": 0.0}  # NCA maximises
+
+
+@pytest.mark.parametrize("learner", [NCA(cost="absolute"), MLKR(), Kernelized(NCA(cost="squared"))])
+def test_learners_of_numbers_minimise_their_objective(learner):
+    name = "learner__reg" if isinstance(learner, Kernelized) else "reg"
+    target = X[:, 0] + X[:, 1] ** 2
+    result = tune(learner, X, target, {name: [0.0, 1.0]}, criterion="final_objective", cv=2)
+    assert result.best_params_ == {name: 0.0}
+    scores = result.cv_results_["mean_test_score"]
+    assert result.best_score_ == np.min(scores) < np.max(scores)
 
 
 @pytest.mark.parametrize(

@@ -72,19 +72,20 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "random", or an array. "auto" chooses "pca" if L has fewer
-        rows than ``min(n_samples, n_features)``, otherwise "identity". A named map is rescaled to a
-        typical squared distance of 16 between samples, and an array is used as it is.
+        rows than ``min(n_samples, n_features)``, otherwise "identity". A named map is rescaled to
+        minimise the objective, and an array is used as it is.
     solver : {"lbfgs", "bgd", "sgd"} or solver object, default="lbfgs"
         Solver: :class:`~dimetric.solvers.LBFGS`, :class:`~dimetric.solvers.GradientDescent`, or
         :class:`~dimetric.solvers.SGD` for data too large to evaluate all pairs of samples.
-    max_iter : int, default=50
+    max_iter : int, default=100
         Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
         mini-batches, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
-    reg : float, default=0.0
+    reg : float, default=0.1
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        depends neither on their unit nor on that of the targets.
+        depends neither on their unit nor on that of the targets. Use a larger value for noisy
+        targets and few samples.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     verbose : int, default=0
@@ -120,12 +121,11 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
     >>> from sklearn.datasets import make_friedman1
     >>> X, y = make_friedman1(200, random_state=0)
     >>> facts = MLKR().fit(X, y).metadata()
-    >>> facts["initial_objective"] > 0.5, facts["final_objective"] < 0.1
-    (True, True)
+    >>> round(facts["initial_objective"], 1), round(facts["final_objective"], 1)
+    (0.4, 0.1)
     """
 
     _accepts_weights = True
-    _searches_start_scale = False
 
     def __init__(
         self,
@@ -134,9 +134,9 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         diagonal: bool = False,
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
-        max_iter: int = 50,
+        max_iter: int = 100,
         tol: float = 1e-5,
-        reg: float = 0.0,
+        reg: float = 0.1,
         warm_start: bool = False,
         verbose: int = 0,
         random_state: Any = None,

@@ -35,6 +35,8 @@ from dimetric.solvers import Solver
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels, Supervision, checked_targets, relative_weights
 
+# Default `reg` for targets that are not classes, chosen by cross-validated R2 on eight data sets.
+REG_OF_OTHER_TARGETS = 0.1
 # For each named cost of numbers: the cost, and the power of the unit of y that it is measured in.
 NUMERIC_COSTS = {"absolute": (absolute_cost, 1), "squared": (squared_cost, 2)}
 
@@ -164,9 +166,10 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         mini-batches, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
-    reg : float, default=0.0
+    reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        does not depend on their unit.
+        does not depend on their unit. None stands for 0 if the targets are classes, else for 0.1,
+        because numbers and sets of labels are easier to overfit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     class_weight : dict, "balanced" or None, default=None
@@ -218,6 +221,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MeanLossMetric._parameter_constraints,
+        "reg": [*MeanLossMetric._parameter_constraints["reg"], None],
         "cost": [StrOptions({"zero-one", "jaccard", *NUMERIC_COSTS}), "array-like", callable],
     }
     _accepts_weights = True
@@ -234,7 +238,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         solver: str | Solver = "lbfgs",
         max_iter: int = 50,
         tol: float = 1e-5,
-        reg: float = 0.0,
+        reg: float | None = None,
         warm_start: bool = False,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
@@ -264,6 +268,11 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     @property
     def _needs_class_neighbors(self) -> bool:  # type: ignore[override]
         return self._maximises
+
+    def _used_reg(self) -> float:
+        if self.reg is None and not self._learns_from_classes():
+            return REG_OF_OTHER_TARGETS
+        return super()._used_reg()
 
     def _learns_from_classes(self) -> bool:
         return self._maximises or not (isinstance(self.cost, str) or callable(self.cost))

@@ -77,6 +77,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
         "unlabelled": [Real, str, None],
         "random_state": ["random_state"],
     }
+    reg: float | None
     # Whether a sample that is alone in its class has nothing to learn from.
     _needs_class_neighbors: ClassVar[bool] = False
     # Whether a named start is rescaled to minimise the objective. Otherwise, its scale is fixed.
@@ -94,7 +95,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
         solver: str | Solver = "lbfgs",
         max_iter: int = 50,
         tol: float = 1e-5,
-        reg: float = 0.0,
+        reg: float | None = 0.0,
         warm_start: bool = False,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
@@ -132,10 +133,10 @@ class MeanLossMetric(IterativeMetric[LossT]):
             )
         # In directions without variance, keep the start's map, unless a ridge would drive it to
         # zero, or the solver works on metrics, whose maps have another number of rows.
-        keep_outside = self.reg == 0 and self._solver().steps_over == "maps"
+        keep_outside = self._used_reg() == 0 and self._solver().steps_over == "maps"
         start, is_rescaled = self._start(X, supervision, factor)
         coordinates = Coordinates.of(X, start, keep_outside=keep_outside, rotate=not self.diagonal)
-        ridge = self.reg * coordinates.mean_variance / X.shape[1]
+        ridge = self._used_reg() * coordinates.mean_variance / X.shape[1]
         objective = self._objective(coordinates.samples, supervision, order)
         if is_rescaled:
             scale, theta = fitted_scale(
@@ -249,7 +250,11 @@ class MeanLossMetric(IterativeMetric[LossT]):
         )
 
     def _extra_metadata(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
-        return {"reg": self.reg}
+        return {"reg": self._used_reg()}
+
+    def _used_reg(self) -> float:
+        """Return the value of `reg` that is used if it is None."""
+        return 0.0 if self.reg is None else self.reg
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         """Warn if there is only one class, or if classes have too few samples to learn from."""
