@@ -122,7 +122,7 @@ def test_mini_batches_keep_targets_and_weights():
 def test_sgd_learns_from_continuous_targets():
     A, target = make_friedman1(1000, random_state=0)
     facts = MLKR(solver="sgd", max_iter=10, random_state=0).fit(A, target).metadata()
-    assert facts["final_objective"] < 0.5 * facts["initial_objective"]
+    assert facts["final_objective"] < 0.7 * facts["initial_objective"]
 
 
 def test_equal_targets_warn_and_change_nothing():

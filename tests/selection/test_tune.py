@@ -20,8 +20,8 @@ from dimetric import (
     LDA,
     LDML,
     LMNN,
-    MLKR,
     LSI,
+    MLKR,
     NCA,
     NCMC,
     PCA,
@@ -242,6 +242,7 @@ def test_tuning_by_metadata():
 
 
 @pytest.mark.parametrize("learner", [NCA(cost="absolute"), MLKR(), Kernelized(NCA(cost="squared"))])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_learners_of_numbers_minimise_their_objective(learner):
     name = "learner__reg" if isinstance(learner, Kernelized) else "reg"
     target = X[:, 0] + X[:, 1] ** 2

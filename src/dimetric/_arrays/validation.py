@@ -158,7 +158,8 @@ def checked_samples_with_targets(
     if y.dtype.kind not in "biuf" or y.ndim > 2:
         raise ValueError(
             f"Unknown label type: {type(learner).__name__} learns from numbers, but y has dtype "
-            f"{y.dtype} and shape {y.shape}. Pass numbers of shape (n_samples,) or (n_samples, n_outputs)."
+            f"{y.dtype} and shape {y.shape}. Pass numbers of shape (n_samples,) or (n_samples, "
+            "n_outputs)."
         )
     return X, y.astype(np.float64)
 

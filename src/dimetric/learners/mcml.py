@@ -1,15 +1,19 @@
 """Maximally collapsing metric learning."""
 
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, to_host
+from dimetric._compat import StrOptions
 from dimetric.learners._fitting.convex import ConvexMetric
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 from dimetric.objectives.softmax import mcml, weighted_by_row
+from dimetric.solvers import Solver
+from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Supervision, checked_labels, relative_weights
 
 
@@ -135,6 +139,10 @@ class MCML(ConvexMetric[PairwiseObjective]):
     A sample that is alone in its class is left out of the sum and of n, but can be picked as a
     neighbour.
 
+    Sample weights are first divided by their mean. Then :math:`w_k` multiplies each exponential of
+    sample k, :math:`p^0_{ij}` is proportional to :math:`w_j`, :math:`w_i` multiplies the terms of
+    sample i, and n is the sum of the weights.
+
     References
     ----------
     .. [1] A. Globerson, S. Roweis, "Metric learning by collapsing classes", Advances in Neural
@@ -149,8 +157,44 @@ class MCML(ConvexMetric[PairwiseObjective]):
     (4.08, True)
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ConvexMetric._parameter_constraints,
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "unlabelled": [Real, str, None],
+    }
     _needs_class_neighbors = True
     _accepts_weights = True
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        diagonal: bool = False,
+        init: str | Array = "auto",
+        solver: str | Solver = "lbfgs",
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        reg: float = 0.0,
+        warm_start: bool = False,
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            diagonal=diagonal,
+            init=init,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            reg=reg,
+            warm_start=warm_start,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
+        self.unlabelled = unlabelled
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray

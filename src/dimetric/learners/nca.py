@@ -1,25 +1,22 @@
 """Neighbourhood components analysis."""
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, namespace
-from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import StrOptions
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.objectives.costs import (
+    COST_NAMES,
     CostFunction,
-    absolute_cost,
-    check_indicators,
     checked_table,
-    function_cost,
-    jaccard_cost,
     mean_cost,
     mean_smallest_cost,
-    squared_cost,
     table_cost,
+    target_cost,
 )
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
@@ -37,8 +34,6 @@ from dimetric.supervision.labels import Labels, Supervision, checked_targets, re
 
 # Default `reg` for targets that are not classes, chosen by cross-validated R2 on eight data sets.
 REG_OF_OTHER_TARGETS = 0.1
-# For each named cost of numbers: the cost, and the power of the unit of y that it is measured in.
-NUMERIC_COSTS = {"absolute": (absolute_cost, 1), "squared": (squared_cost, 2)}
 
 
 class NCARule(NeighborChoiceRule):
@@ -222,7 +217,9 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MeanLossMetric._parameter_constraints,
         "reg": [*MeanLossMetric._parameter_constraints["reg"], None],
-        "cost": [StrOptions({"zero-one", "jaccard", *NUMERIC_COSTS}), "array-like", callable],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "unlabelled": [Real, str, None],
+        "cost": [StrOptions({"zero-one", *COST_NAMES}), "array-like", callable],
     }
     _accepts_weights = True
     # The scale that maximises the objective can be so large that the gradient vanishes.
@@ -254,12 +251,12 @@ class NCA(MeanLossMetric[PairwiseObjective]):
             tol=tol,
             reg=reg,
             warm_start=warm_start,
-            class_weight=class_weight,
-            unlabelled=unlabelled,
             verbose=verbose,
             random_state=random_state,
         )
         self.cost = cost
+        self.class_weight = class_weight
+        self.unlabelled = unlabelled
 
     @property
     def _maximises(self) -> bool:  # type: ignore[override]
@@ -289,8 +286,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray
     ) -> PairwiseObjective:
-        weights, power, factor = relative_weights(supervision), 0, 1.0
-        cost: Cost
+        weights, factor = relative_weights(supervision), 1.0
         if isinstance(supervision, Labels):
             codes, values = supervision.codes, None
             if self._maximises:
@@ -298,17 +294,10 @@ class NCA(MeanLossMetric[PairwiseObjective]):
             cost = table_cost(checked_table(self.cost, supervision.classes))
         else:
             codes, values = None, checked_targets(supervision).values
-            if callable(self.cost):
-                cost = function_cost(self.cost)
-            elif self.cost == "jaccard":
-                check_indicators(values)
-                cost = jaccard_cost
-            else:
-                cost, power = NUMERIC_COSTS[self.cost]
-                values, factor = rescale_for_squares(values, "y")
+            cost, values, factor = target_cost(self.cost, values)
         side = Side.of(X, labels=codes, targets=values)
         mean = mean_cost(cost, namespace(X), side) or 1.0
-        rule = CostRule(cost, mean, mean / factor**power)
+        rule = CostRule(cost, mean, mean / factor)
         return PairwiseObjective(rule, X, codes, targets=values, weights=weights)
 
     def _reported_objective(self, objective: PairwiseObjective) -> Callable[[float], float]:

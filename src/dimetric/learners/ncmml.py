@@ -44,11 +44,6 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
-    class_weight : dict, "balanced" or None, default=None
-        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
-        classes the same total weight.
-    unlabelled : float, str or None, default=None
-        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None

@@ -11,6 +11,7 @@ import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, to_host
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric.objectives.side import Side
 from dimetric.objectives.softmax import Cost
 
@@ -104,6 +105,29 @@ def function_cost(function: CostFunction) -> Cost:
         return asarray_like(result, rows.positions, dtype=xp.float64)
 
     return cost
+
+
+# For each named cost of numbers: the cost, and the power of the unit of y that it is measured in.
+_NUMERIC_COSTS: dict[str, tuple[Cost, int]] = {
+    "absolute": (absolute_cost, 1),
+    "squared": (squared_cost, 2),
+}
+COST_NAMES = ("jaccard", *_NUMERIC_COSTS)
+
+
+def target_cost(cost: Any, values: np.ndarray) -> tuple[Cost, np.ndarray, float]:
+    """Return the cost that a name or function stands for, the targets, and a factor.
+
+    The targets are rescaled if squares would overflow. This multiplies all costs by the factor.
+    """
+    if callable(cost):
+        return function_cost(cost), values, 1.0
+    if cost == "jaccard":
+        check_indicators(values)
+        return jaccard_cost, values, 1.0
+    function, power = _NUMERIC_COSTS[cost]
+    values, factor = rescale_for_squares(values, "y")
+    return function, values, factor**power
 
 
 def checked_table(table: Any, classes: np.ndarray) -> np.ndarray:

@@ -38,7 +38,6 @@ from dimetric.solvers.result import (
     NO_DECREASE,
     SLOW_START,
 )
-from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels, Supervision, Targets
 
 LossT = TypeVar("LossT", bound=Objective)
@@ -73,8 +72,6 @@ class MeanLossMetric(IterativeMetric[LossT]):
         "init": [StrOptions(INIT_NAMES), "array-like"],
         "reg": [Interval(Real, 0, None, closed="left")],
         "warm_start": ["boolean"],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "unlabelled": [Real, str, None],
         "random_state": ["random_state"],
     }
     reg: float | None
@@ -97,8 +94,6 @@ class MeanLossMetric(IterativeMetric[LossT]):
         tol: float = 1e-5,
         reg: float | None = 0.0,
         warm_start: bool = False,
-        class_weight: ClassWeight = None,
-        unlabelled: float | str | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -110,8 +105,6 @@ class MeanLossMetric(IterativeMetric[LossT]):
         self.tol = tol
         self.reg = reg
         self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.unlabelled = unlabelled
         self.verbose = verbose
         self.random_state = random_state
 
