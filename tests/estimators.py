@@ -32,6 +32,7 @@ from dimetric import (
     LSI,
     MCML,
     MDS,
+    MLKR,
     NCA,
     NCMC,
     NCMML,
@@ -54,7 +55,7 @@ from dimetric.learners._linear import LinearMetric
 from dimetric.manifold._embedding import Embedding
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.solvers import ProjectedGradient
-from dimetric.supervision.labels import Labels
+from dimetric.supervision.labels import Labels, Targets
 
 VARIANTS = {
     PCA: [
@@ -76,7 +77,11 @@ VARIANTS = {
         {"n_components": 2, "reg": 0.01},
         {"reg": 0.1},
         {"init": "random", "random_state": 0, "reg": 0.1},
+        {"cost": "absolute"},
+        {"cost": [[0, 1, 2], [1, 0, 1], [3, 1, 0]], "class_weight": "balanced", "reg": 0.1},
+        {"diagonal": True, "reg": 0.1},
     ],
+    MLKR: [{}, {"n_components": 2, "reg": 0.3}, {"diagonal": True}],
     LMNN: [
         {},
         {"n_components": 2},
@@ -186,9 +191,20 @@ def needs_labels(learner):
     return get_tags(learner).target_tags.required
 
 
+def learns_classes(learner):
+    """Return whether a learner needs class labels."""
+    return needs_labels(learner) and learner._learns_from_classes()
+
+
+def learns_numbers(learner):
+    """Return whether a learner needs targets that are numbers. Codes of classes are numbers."""
+    return needs_labels(learner) and not learner._learns_from_classes()
+
+
 def has_n_components(learner):
     """Return whether the number of components can be chosen."""
-    return "n_components" in learner.get_params()
+    params = learner.get_params()
+    return "n_components" in params and not params.get("diagonal", False)
 
 
 def accepts_sparse(learner):
@@ -210,7 +226,10 @@ def minimises_mean_loss(learner):
 
 def objective_of(learner, X, codes):
     """Return the objective of samples that are sorted by class; `codes` are their classes."""
-    return learner._objective(X, Labels(codes, np.unique(codes)), np.arange(X.shape[0]))
+    given = Labels(codes, np.unique(codes))
+    if learns_numbers(learner):
+        given = Targets(codes.astype(np.float64))
+    return learner._objective(X, given, np.arange(X.shape[0]))
 
 
 def has_fast_path(learner):

@@ -43,6 +43,7 @@ from estimators import (
     is_linear,
     iterates,
     learned_arrays,
+    learns_numbers,
     minimises_mean_loss,
     needs_labels,
     samples,
@@ -234,12 +235,12 @@ def read_only(X):
     return X
 
 
-def if_labels_needed(outcome):
+def if_labels_needed(outcome, numbers=None):
     """Return outcomes that apply the given one to learners that need labels.
 
-    The other learners ignore y, so they fit.
+    The outcome of learners that need numbers may differ. The other learners ignore y, so they fit.
     """
-    return {needs_labels: outcome, any_learner: Fits()}
+    return {learns_numbers: numbers or outcome, needs_labels: outcome, any_learner: Fits()}
 
 
 # scikit-learn warns if there are almost as many classes as samples.
@@ -344,11 +345,11 @@ CASES = {
     "no y, torch": (lambda: (torch(X), None), if_labels_needed(Raises("requires y to be passed"))),
     "continuous y": (
         lambda: (X, X[:, 0]),
-        if_labels_needed(Raises("Unknown label type: continuous")),
+        if_labels_needed(Raises("Unknown label type: continuous"), numbers=Fits()),
     ),
     "continuous y, torch": (
         lambda: (torch(X), torch(X[:, 0])),
-        if_labels_needed(Raises("Unknown label type: continuous")),
+        if_labels_needed(Raises("Unknown label type: continuous"), numbers=Fits()),
     ),
     "y with NaN": (
         lambda: (X, np.where(y == 2, np.nan, y)),
@@ -361,16 +362,17 @@ CASES = {
     "y with None": (
         lambda: (X, np.where(y == 2, None, y)),
         if_labels_needed(
-            Raises("(Unknown label type|contains NaN|must be a string or a real number)")
+            Raises("(Unknown label type|contains NaN|must be a string or a real number)"),
+            numbers=Raises("learns from numbers, but y has dtype object"),
         ),
     ),
     "y with two columns": (
         lambda: (X, np.stack([y, y], 1)),
-        if_labels_needed(Raises("y should be a 1d array")),
+        if_labels_needed(Raises("y should be a 1d array"), numbers=Fits()),
     ),
     "y with one column": (
         lambda: (X, y[:, None]),
-        if_labels_needed(Fits(warns="A column-vector y was passed")),
+        if_labels_needed(Fits(warns="A column-vector y was passed"), numbers=Fits()),
     ),
     # classes
     "one class": (
@@ -378,6 +380,7 @@ CASES = {
         {
             of(LSI, DMLEig, ITML): ONE_CLASS,
             of(LDA, ANMM, DMLMJ): ONE_CLASS,
+            learns_numbers: Fits(warns=r"All targets are equal, so \w+ has nothing to learn"),
             minimises_mean_loss: Fits(warns=r"y has only one class, so \w+ has nothing to learn"),
             any_learner: Fits(),
         },
@@ -399,6 +402,7 @@ CASES = {
             of(NCMC): Fits(warns=f"60 of 60 {FEW_DISTINCT}|{MANY_CLASSES}"),
             of(ANMM): Fits(warns=f"{FEW_FRIENDS}|{MANY_CLASSES}"),
             of(DMLMJ): NO_FRIENDS,
+            learns_numbers: Fits(),
             needs_labels: Fits(warns=MANY_CLASSES),
             any_learner: Fits(),
         },
@@ -725,7 +729,7 @@ INVALID_INITS = {
     "too many rows for LDA": (
         "lda",
         {"n_components": 3},
-        "init='lda' has at most .*=2 rows, .* has 3",
+        "init='lda' (has at most .*=2 rows, .* has 3|needs class labels)",
     ),
 }
 

@@ -156,8 +156,9 @@ def checked_samples_with_targets(
     y = column_or_1d(y) if y.ndim == 2 and y.shape[1] == 1 else y
     if y.dtype.kind not in "biuf" or y.ndim > 2:
         raise ValueError(
-            f"{type(learner).__name__} learns from numbers, but y has dtype {y.dtype} and shape "
-            f"{y.shape}. Pass numbers of shape (n_samples,) or (n_samples, n_outputs)."
+            f"Unknown label type: {type(learner).__name__} learns from numbers, but y has dtype "
+            f"{y.dtype} and shape {y.shape}. Pass numbers of shape (n_samples,) or (n_samples, "
+            "n_outputs)."
         )
     return X, y.astype(np.float64)
 

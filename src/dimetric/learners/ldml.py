@@ -97,7 +97,8 @@ class LDML(ConvexMetric[SimilarityObjective]):
 
     The log-likelihood is concave in M and b. ``metadata()["gap"]`` bounds how far it is below its
     maximum: over all metrics if ``gap_proven``, else over metrics of trace at most ``gap_radius``.
-    There is no such bound for "sgd", nor for fewer components than features.
+    There is no such bound for "sgd", for fewer components than features, or for a
+    diagonal map.
 
     Parameters
     ----------
@@ -106,6 +107,8 @@ class LDML(ConvexMetric[SimilarityObjective]):
     b : float or None, default=None
         Threshold: the squared distance at which the probability is 1/2. None means that b is
         learned.
+    diagonal : bool, default=False
+        Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
@@ -180,6 +183,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
         n_components: int | None = None,
         *,
         b: float | None = None,
+        diagonal: bool = False,
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
@@ -192,6 +196,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
     ) -> None:
         super().__init__(
             n_components,
+            diagonal=diagonal,
             init=init,
             solver=solver,
             max_iter=max_iter,

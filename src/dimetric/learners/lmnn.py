@@ -56,7 +56,8 @@ class LMNN(MeanLossMetric[Smoothable]):
 
     The objective is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how far it is above
     its minimum: over all metrics if ``gap_proven``, else over metrics of trace at most
-    ``gap_radius``. There is no such bound for "sgd", nor for fewer components than features.
+    ``gap_radius``. There is no such bound for "sgd", for fewer components than features, or for a
+    diagonal map.
 
     Parameters
     ----------
@@ -72,6 +73,8 @@ class LMNN(MeanLossMetric[Smoothable]):
     n_passes : int, default=1
         Number of times that targets are chosen. Each pass after the first chooses them by the
         distance learned so far.
+    diagonal : bool, default=False
+        Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
@@ -155,6 +158,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         mu: float = 0.5,
         targets: Array | None = None,
         n_passes: int = 1,
+        diagonal: bool = False,
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 300,
@@ -167,6 +171,7 @@ class LMNN(MeanLossMetric[Smoothable]):
     ) -> None:
         super().__init__(
             n_components,
+            diagonal=diagonal,
             init=init,
             solver=solver,
             max_iter=max_iter,
@@ -267,7 +272,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         T = pull_scale(objective, ridge) if smooth else problem.preconditioner
         over_metrics = solver.steps_over == "metrics"
         is_convex = over_metrics or (not solver.uses_batches and len(L) >= L.shape[1])
-        bounds = MarginBounds(objective, ridge) if is_convex else None
+        bounds = MarginBounds(objective, ridge) if is_convex and not self.diagonal else None
         done, history, certificate = 0, list[float](), None
         last_width, is_sharp, is_tight = np.inf, False, True
         for width, tol_factor in STAGES if smooth else ((0.0, 1.0),):

@@ -35,6 +35,8 @@ class NCMC(CentroidMetric):
     n_centroids : int or array-like of shape (n_classes,), default=3
         Number of centroids per class: one number for all classes, or one per class in the order
         of ``classes_``. A class gets at most as many centroids as it has distinct samples.
+    diagonal : bool, default=False
+        Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
@@ -108,6 +110,7 @@ class NCMC(CentroidMetric):
         n_components: int | None = None,
         *,
         n_centroids: Any = 3,
+        diagonal: bool = False,
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 50,
@@ -119,6 +122,7 @@ class NCMC(CentroidMetric):
     ) -> None:
         super().__init__(
             n_components,
+            diagonal=diagonal,
             init=init,
             solver=solver,
             max_iter=max_iter,

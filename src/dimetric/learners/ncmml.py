@@ -23,6 +23,8 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
     ----------
     n_components : int or None, default=None
         Number of rows of L. None stands for ``n_features``.
+    diagonal : bool, default=False
+        Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows

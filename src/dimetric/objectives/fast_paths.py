@@ -81,7 +81,7 @@ class _AllPairs:
         return np.asarray(total[:, -1:] * self.V - total[:, :-1])
 
 
-def _weighted_product(
+def weighted_product(
     weigh: Callable[[np.ndarray, int, int], float],
     Z: np.ndarray,
     V: np.ndarray,
@@ -107,74 +107,6 @@ def _weighted_product(
     loss = sum(part[0] for part in parts)
     total = np.sum([part[1] for part in parts], axis=0)
     return loss, pairs.laplacian_product(total), total[:, -1]
-
-
-def _softmax(P: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Overwrite the squared distances P of the points first:last with unnormalised softmax weights.
-
-    Returns
-    -------
-    nearest : ndarray of shape (last - first, 1)
-        Squared distance of each point to its nearest neighbour, whose weight is 1.
-    total : ndarray of shape (last - first, 1)
-        Sum of the weights of each point.
-    """
-    smallest_exponent = P.dtype.type(EXPONENT_FRACTION) * np.log(np.finfo(P.dtype).tiny)
-    itself = np.arange(last - first), np.arange(first, last)
-    P[itself] = np.inf
-    nearest = P.min(axis=1, keepdims=True)
-    np.subtract(nearest, P, out=P)
-    np.maximum(P, smallest_exponent, out=P)
-    np.exp(P, out=P)
-    P[itself] = 0
-    return nearest, P.sum(axis=1, keepdims=True)
-
-
-def nca(
-    Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
-) -> tuple[float, np.ndarray, float]:
-    """Return the loss, Laplacian product and 0 for ``learners.nca.NCARule``."""
-    tiny = np.finfo(Z.dtype).tiny
-
-    def weigh(P: np.ndarray, first: int, last: int) -> float:
-        scale = 1 / _softmax(P, first, last)[1]
-        loss = 0.0
-        for rows, members in side.class_runs(first, last):
-            here = slice(rows.start - first, rows.stop - first)
-            # W = P (same - p): multiply by -p everywhere, then by (p - 1) / p in the same class.
-            p = P[here, members].sum(axis=1, keepdims=True) * scale[here]
-            loss -= float(p.sum(dtype=np.float64))
-            p = np.maximum(p, tiny)
-            P[here] *= -p * scale[here]
-            P[here, members] *= (p - 1) / p
-        return loss
-
-    return *_weighted_product(weigh, Z, V)[:2], 0.0
-
-
-def mcml(
-    Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
-) -> tuple[float, np.ndarray, float]:
-    """Return the loss, Laplacian product and 0 for ``learners.mcml.MCMLRule``."""
-    starts = side.class_starts
-    sizes = np.diff(starts)
-    is_anchor = np.repeat(sizes > 1, sizes)[:, None]
-
-    def weigh(P: np.ndarray, first: int, last: int) -> float:
-        nearest, total = _softmax(P, first, last)
-        anchors = is_anchor[first:last]
-        P *= np.where(anchors, -1 / total, 0)
-        return float(np.sum(np.log(total) - nearest, where=anchors, dtype=np.float64))
-
-    loss, product, _ = _weighted_product(weigh, Z, V)
-    # The second term is the scatter within each class, which is linear in M.
-    for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True):
-        if size > 1:
-            members, weight = slice(start, start + size), 2 * size / (size - 1)
-            deviation = Z[members] - Z[members].mean(axis=0)
-            loss += weight * float(np.sum(deviation**2, dtype=np.float64))
-            product[members] += weight * (V[members] - V[members].mean(axis=0))
-    return loss, product, 0.0
 
 
 def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.ndarray, float]:
@@ -208,7 +140,7 @@ def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.
         corner[skipped] = 0
         return loss
 
-    loss, product, degrees = _weighted_product(weigh, Z, V, upper=True)
+    loss, product, degrees = weighted_product(weigh, Z, V, upper=True)
     return loss, product, -float(degrees.sum(dtype=np.float64)) / 2
 
 
@@ -228,7 +160,7 @@ def lsi(Z: np.ndarray, V: np.ndarray, side: Side, eps: float) -> tuple[float, np
             np.divide(0.5, R, out=R, where=R > 0)
         return loss
 
-    return *_weighted_product(weigh, Z, V, upper=True)[:2], 0.0
+    return *weighted_product(weigh, Z, V, upper=True)[:2], 0.0
 
 
 def softmin(

@@ -28,6 +28,8 @@ class Objective(ABC):
         Number of terms of the sum. Solvers minimise the sum divided by `n_terms`.
     infimum : float
         Greatest lower bound of the mean if no finite map attains it, and -inf otherwise.
+    is_constant : bool
+        Whether all targets are equal, so that all maps have the same objective.
     theta : ndarray of shape (p,)
         Initial values of the extra parameters. Most objectives have none (p = 0).
     strata : ndarray of shape (n_units,)
@@ -38,6 +40,7 @@ class Objective(ABC):
     points: Array
     n_terms: float
     infimum: float = -np.inf
+    is_constant: bool = False
     theta: np.ndarray
     strata: np.ndarray
 

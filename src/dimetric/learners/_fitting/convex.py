@@ -39,7 +39,7 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
 
     The metadata contains a certificate. ``gap`` bounds how far the objective is above its minimum:
     over all metrics if ``gap_proven``, else over metrics of trace at most ``gap_radius``. There is
-    no certificate if the solver uses mini-batches, or if the map has too few rows.
+    no certificate if the solver uses mini-batches, or if the map has too few rows or is diagonal.
     """
 
     _named_objects: ClassVar[NamedObjects] = {
@@ -70,7 +70,7 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
         extra = super()._extra_metadata(problem, solution)
         (k, d), solver = solution.map.shape, self._solver()
         over_maps = solver.steps_over == "maps"
-        if solver.uses_batches or (over_maps and k < self._enough_rows(d)):
+        if solver.uses_batches or self.diagonal or (over_maps and k < self._enough_rows(d)):
             return extra
 
         def tangent(L: np.ndarray) -> LinearBound:

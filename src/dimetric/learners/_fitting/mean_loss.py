@@ -1,6 +1,7 @@
 """Base class of learners that minimise a mean loss over maps."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from operator import neg
@@ -37,7 +38,7 @@ from dimetric.solvers.result import (
     NO_DECREASE,
     SLOW_START,
 )
-from dimetric.supervision.labels import Labels, Supervision
+from dimetric.supervision.labels import Labels, Supervision, Targets
 
 LossT = TypeVar("LossT", bound=Objective)
 
@@ -67,32 +68,37 @@ class MeanLossMetric(IterativeMetric[LossT]):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **IterativeMetric._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "diagonal": ["boolean"],
         "init": [StrOptions(INIT_NAMES), "array-like"],
         "reg": [Interval(Real, 0, None, closed="left")],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
     }
+    reg: float | None
     # Whether a sample that is alone in its class has nothing to learn from.
     _needs_class_neighbors: ClassVar[bool] = False
     # Whether a named start is rescaled to minimise the objective. Otherwise, its scale is fixed.
     _searches_start_scale: ClassVar[bool] = True
-    # Whether all features have the same unit, as the coordinates of a kernel's feature space do.
+    # Whether X contains coordinates instead of features, such as those of a kernel's feature space.
+    # They have the same unit.
     _same_unit: bool = False
 
     def __init__(
         self,
         n_components: int | None = None,
         *,
+        diagonal: bool = False,
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 50,
         tol: float = 1e-5,
-        reg: float = 0.0,
+        reg: float | None = 0.0,
         warm_start: bool = False,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
+        self.diagonal = diagonal
         self.init = init
         self.solver = solver
         self.max_iter = max_iter
@@ -120,10 +126,10 @@ class MeanLossMetric(IterativeMetric[LossT]):
             )
         # In directions without variance, keep the start's map, unless a ridge would drive it to
         # zero, or the solver works on metrics, whose maps have another number of rows.
-        keep_outside = self.reg == 0 and self._solver().steps_over == "maps"
+        keep_outside = self._used_reg() == 0 and self._solver().steps_over == "maps"
         start, is_rescaled = self._start(X, supervision, factor)
-        coordinates = Coordinates.of(X, start, keep_outside=keep_outside)
-        ridge = self.reg * coordinates.mean_variance / X.shape[1]
+        coordinates = Coordinates.of(X, start, keep_outside=keep_outside, rotate=not self.diagonal)
+        ridge = self._used_reg() * coordinates.mean_variance / X.shape[1]
         objective = self._objective(coordinates.samples, supervision, order)
         if is_rescaled:
             scale, theta = fitted_scale(
@@ -141,8 +147,13 @@ class MeanLossMetric(IterativeMetric[LossT]):
             sample_scale=coordinates.sample_scale * factor,
             theta=theta,
             preconditioner=coordinates.feature_scaling(same_unit=self._same_unit),
-            reported_objective=neg if self._maximises else float,
+            reported_objective=self._reported_objective(objective),
+            diagonal=self.diagonal,
         )
+
+    def _reported_objective(self, objective: LossT) -> Callable[[float], float]:
+        """Return the function that converts a mean loss into the objective that users see."""
+        return neg if self._maximises else float
 
     def _start(self, X: Array, supervision: Supervision, factor: float) -> tuple[np.ndarray, bool]:
         """Return the initial map for samples multiplied by `factor`, and whether to rescale it.
@@ -163,23 +174,50 @@ class MeanLossMetric(IterativeMetric[LossT]):
                     f"n_components={k}. Use another solver, or {reduced}."
                 )
             k = None  # the number of rows is the rank of the metric
+        if self.diagonal:
+            self._check_diagonal(d)
+            k = d
         if self.warm_start and hasattr(self, "components_"):
-            previous = checked_start(self.components_, k, d, "the map of the previous fit")
-            return previous / factor, False
+            previous = "the map of the previous fit"
+            start = checked_start(self.components_, k, d, previous, diagonal=self.diagonal)
+            return start / factor, False
         if not isinstance(self.init, str):
-            return checked_start(self.init, k, d, "init") / factor, False
-        codes = np.zeros(X.shape[0], dtype=np.int64)
+            return checked_start(self.init, k, d, "init", diagonal=self.diagonal) / factor, False
+        codes = None
         if isinstance(supervision, Labels):
             codes = supervision.codes
-        name = automatic_start(X, codes, k or d) if self.init == "auto" else self.init
+        name = self.init
+        if name == "auto":
+            name = "identity" if self.diagonal else automatic_start(X, codes, k or d)
         start = named_start(name, X, codes, k or d, random_state=self.random_state)
+        start = np.diag(np.diag(start)) if self.diagonal else start
         # A map by LDA has a scale of its own: the variance within classes is 1.
         is_rescaled = self._searches_start_scale or name != "lda"
         return start, is_rescaled and len(getattr(self, "classes_", ())) != 1
 
+    def _check_diagonal(self, d: int) -> None:
+        """Raise if a parameter cannot be combined with ``diagonal=True``."""
+        if self._same_unit:
+            raise ValueError(
+                "diagonal=True learns a weight of each feature, but here the map is learned from "
+                "coordinates that mix the features. Set diagonal=False."
+            )
+        for name, is_wrong, remedy in (
+            ("n_components", self.n_components not in (None, d), "Set n_components=None."),
+            ("solver", self._solver().steps_over == "metrics", "Use solver='lbfgs'."),
+            ("init", self.init in ("pca", "lda"), "Use init='identity' or 'random'.")
+            if isinstance(self.init, str)
+            else ("init", False, ""),
+        ):
+            if is_wrong:
+                raise ValueError(
+                    f"diagonal=True learns a weight of each of the {d} features and cannot use "
+                    f"{name}={getattr(self, name)!r}. {remedy}"
+                )
+
     def _checked_for_plateau(self, problem: Problem[LossT], solution: Solution) -> Result:
         result, reason = solution.result, ""
-        if len(getattr(self, "classes_", ())) == 1:
+        if len(getattr(self, "classes_", ())) == 1 or problem.objective.is_constant:
             return result
         if result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL:
             why = plateau(problem, solution, self.tol)
@@ -205,10 +243,18 @@ class MeanLossMetric(IterativeMetric[LossT]):
         )
 
     def _extra_metadata(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
-        return {"reg": self.reg}
+        return {"reg": self._used_reg()}
+
+    def _used_reg(self) -> float:
+        """Return the value of `reg` that is used if it is None."""
+        return 0.0 if self.reg is None else self.reg
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         """Warn if there is only one class, or if classes have too few samples to learn from."""
+        if isinstance(supervision, Targets) and np.all(
+            supervision.values[:1] == supervision.values
+        ):
+            warn(f"All targets are equal, so {self._name} has nothing to learn.")
         if not isinstance(supervision, Labels):
             return
         codes, classes = supervision.codes, supervision.classes

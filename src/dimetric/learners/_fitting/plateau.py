@@ -51,7 +51,8 @@ def plateau(problem: Problem[LossT], solution: Solution, tol: float) -> str:
     if squared_size(Z) > LARGE_SQUARED_SIZE:
         return TOO_LARGE
     _, G, _ = metric_gradient(objective, solution.map, solution.theta, ridge=problem.ridge)
-    return TOO_SMALL if np.linalg.eigvalsh(G)[0] < -tol else ""
+    slopes = np.diag(G) if problem.diagonal else np.linalg.eigvalsh(G)
+    return TOO_SMALL if np.min(slopes) < -tol else ""
 
 
 def _slopes(objective: Objective, solution: Solution) -> tuple[np.ndarray, np.ndarray]:

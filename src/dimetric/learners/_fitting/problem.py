@@ -47,6 +47,8 @@ class Problem(Generic[ObjectiveT]):
         Groups for stratified mini-batches. None stands for the strata of the objective.
     reported_objective : callable
         Converts a value of the solver's function into the objective that users see.
+    diagonal : bool
+        Whether the map is diagonal.
     """
 
     objective: ObjectiveT
@@ -59,6 +61,7 @@ class Problem(Generic[ObjectiveT]):
     preconditioner: np.ndarray | None = None
     strata: np.ndarray | None = None
     reported_objective: Callable[[float], float] = float
+    diagonal: bool = False
 
     def attributes(self, L: np.ndarray) -> dict[str, Array]:
         """Return the fitted attributes that correspond to a map of the points."""

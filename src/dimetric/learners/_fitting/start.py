@@ -30,20 +30,20 @@ LDA_RIDGE = 1e-3  # `reg` of LDA if it has too few rows without regularisation
 LossT = TypeVar("LossT", bound=Objective)
 
 
-def automatic_start(X: Array, codes: np.ndarray, k: int) -> str:
+def automatic_start(X: Array, codes: np.ndarray | None, k: int) -> str:
     """Return the name of the start that ``init="auto"`` stands for.
 
-    It is "lda" if that has enough rows, otherwise "pca" if the map has fewer rows than
-    ``min(n, d)``, otherwise "identity". The parameters are those of :func:`named_start`.
+    It is "lda" if there are classes and it has enough rows, otherwise "pca" if the map has fewer
+    rows than ``min(n, d)``, otherwise "identity". The parameters are those of :func:`named_start`.
     """
     n, d = X.shape
-    if k <= min(d, int(codes[-1])) and _vary_within_classes(X, codes):
+    if codes is not None and k <= min(d, int(codes[-1])) and _vary_within_classes(X, codes):
         return "lda"
     return "pca" if k < min(n, d) else "identity"
 
 
 def named_start(
-    name: str, X: Array, codes: np.ndarray, k: int, *, random_state: Any = None
+    name: str, X: Array, codes: np.ndarray | None, k: int, *, random_state: Any = None
 ) -> np.ndarray:
     """Return the initial map for a name given as ``init``, as a NumPy array.
 
@@ -53,8 +53,8 @@ def named_start(
         Name of the map.
     X : array of shape (n, d)
         Samples.
-    codes : ndarray of shape (n,)
-        Labels as integers from 0, in ascending order.
+    codes : ndarray of shape (n,) or None
+        Labels as integers from 0, in ascending order. None if the samples have no classes.
     k : int
         Number of rows of the map.
     random_state : int, RandomState or None
@@ -63,11 +63,6 @@ def named_start(
     n, d = X.shape
     if name == "identity":
         return np.eye(k, d)
-    if name == "lda" and k > min(d, int(codes[-1])):
-        raise ValueError(
-            f"init='lda' has at most min(n_classes - 1, n_features)={min(d, int(codes[-1]))} rows, "
-            f"but the map has {k}. Set n_components, or use another init."
-        )
     if name == "random":
         return random_generator(random_state).normal(size=(k, d))
     if name == "pca":
@@ -77,18 +72,34 @@ def named_start(
                 f"has {k}. Set n_components, or use another init."
             )
         learner = PCA(n_components=k, random_state=random_state).fit(X)
-    else:
-        learner = _lda_with_all_rows(X, codes, k)
-    return to_host(learner.components_).astype(np.float64)
+        return to_host(learner.components_).astype(np.float64)
+    if codes is None:
+        raise ValueError(
+            "init='lda' needs class labels, but the samples have other targets, pairs or triplets. "
+            "Use init='auto', 'pca' or 'identity'."
+        )
+    if k > min(d, int(codes[-1])):
+        raise ValueError(
+            f"init='lda' has at most min(n_classes - 1, n_features)={min(d, int(codes[-1]))} rows, "
+            f"but the map has {k}. Set n_components, or use another init."
+        )
+    return to_host(_lda_with_all_rows(X, codes, k).components_).astype(np.float64)
 
 
-def checked_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
+def checked_start(
+    L: Array, k: int | None, d: int, name: str, *, diagonal: bool = False
+) -> np.ndarray:
     """Return the start as an array. Raise unless it has d columns and k rows (any if None)."""
     L = check_array(to_host(L), dtype=np.float64, input_name=name)
     rows = f"n_components={k}" if k is not None else f"from 1 to {d}"
     if L.shape[1] != d or L.shape[0] > d or (k is not None and L.shape[0] != k):
         raise ValueError(
             f"{name} has shape {L.shape}, but must have {rows} rows and n_features={d} columns."
+        )
+    if diagonal and np.any(np.diag(np.diag(L)) != L):
+        raise ValueError(
+            f"{name} is not a diagonal matrix, but diagonal=True. Pass np.diag(weights), with a "
+            "weight for each feature."
         )
     return L
 
