@@ -16,6 +16,7 @@ from dimetric._arrays.validation import (
 )
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._warnings import warn
+from dimetric.learners._input import CLASS_PARAMETERS
 from dimetric.learners._lda_scatter import (
     ClassMoments,
     Pencil,
@@ -122,8 +123,7 @@ class LDA(LinearMetric):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
         "reg": [Interval(Real, 0, None, closed="left")],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "unlabelled": [Real, str, None],
+        **CLASS_PARAMETERS,
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
     }
     _accepts_weights: ClassVar[bool] = True
