@@ -242,23 +242,27 @@ REPEATED_SAMPLES = (
 NO_REPEATED_SAMPLES = {
     (ANMM, DMLMJ, KANMM, KDMLMJ): "a repeated sample is its own nearest neighbour",
     (NCMML, NCMC): "the solver stops at a tolerance, and repeated samples change its path",
-    (PCA,): "with fewer samples than features, some components have no variance and are arbitrary",
-    (Kernelized,): "the check has fewer samples than landmarks, unless samples are repeated",
 }
+FEW_SAMPLES = "with fewer samples than features, components without variance are arbitrary"
+LANDMARKS = "the check has fewer samples than landmarks, unless samples are repeated"
 
 
 def expected_failures(estimator):
     """Return the checks of scikit-learn that an estimator fails, with the reasons."""
     failures = {}
-    if isinstance(estimator, DMLMJ | KDMLMJ):
-        for check in ("check_sample_weights_shape", "check_sample_weights_not_overwritten"):
-            failures[check] = "each sample of the check is equal to its friends"
-    has_landmarks = "n_landmarks" in str(estimator)
-    if getattr(estimator, "n_components", None) is not None and isinstance(estimator, PCA):
-        return failures
     for classes, reason in NO_REPEATED_SAMPLES.items():
-        if isinstance(estimator, classes) and (has_landmarks or Kernelized not in classes):
+        if isinstance(estimator, classes):
             failures |= dict.fromkeys(REPEATED_SAMPLES, reason)
+    if isinstance(estimator, PCA) and estimator.n_components is None:
+        failures |= dict.fromkeys(REPEATED_SAMPLES, FEW_SAMPLES)
+    if "n_landmarks" in name_of(estimator):
+        failures |= dict.fromkeys(REPEATED_SAMPLES, LANDMARKS)
+    needs_distinct = isinstance(estimator, DMLMJ | KDMLMJ) or (
+        isinstance(estimator, NCMC) and estimator.n_centroids == 3
+    )
+    if needs_distinct:
+        checks = ("check_sample_weights_shape", "check_sample_weights_not_overwritten")
+        failures |= dict.fromkeys(checks, "each class of the check has two distinct samples")
     return failures
 
 
