@@ -601,16 +601,16 @@ def row_blocks(draw):
     return np.split(rows, cuts)
 
 
-def _with_all_components(learner):
-    """Return a copy with the largest n_components that X allows. A block may allow fewer."""
-    limit = 2 if needs_labels(learner) else 4
-    return clone(learner).set_params(n_components=limit)
+def _with_all_components():
+    """Return learners with the largest n_components that X allows. A block may allow fewer."""
+    return [
+        clone(learner).set_params(n_components=2 if needs_labels(learner) else 4)
+        for learner in ONE_OF_EACH
+        if has_partial_fit(learner) and has_n_components(learner)
+    ]
 
 
-@each(
-    has_partial_fit,
-    learners=[*LEARNERS, *map(_with_all_components, filter(has_partial_fit, ONE_OF_EACH))],
-)
+@each(has_partial_fit, learners=[*LEARNERS, *_with_all_components()])
 @settings(max_examples=15)
 @given(blocks=row_blocks())
 def test_partial_fit_matches_fit(learner, blocks):

@@ -70,7 +70,11 @@ SCHEMA = {
         "_fit_svd_solver": "maybe text",
         "_moments": "maybe Moments or none",
     },
-    "LDA": {"_moments": "maybe Moments or none"},
+    "Covariance": {"_moments": "maybe Moments or none", "_rounding": "maybe float d or none"},
+    "LDA": {
+        "_moments": "maybe Moments or none",
+        "_unlabelled_moments": "maybe Moments or none",
+    },
     "KernelMetric": {
         "components_": "float k m",
         "offset_": "float m",

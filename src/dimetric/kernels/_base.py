@@ -14,7 +14,7 @@ from dimetric._arrays.validation import checked_mapped, checked_samples, ignorin
 from dimetric._compat import StrOptions, check_same_namespace, wrap_like_input
 from dimetric.kernels._coordinates import Coordinates
 from dimetric.kernels._feature_space import feature_space
-from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction
+from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction, check_precomputed
 from dimetric.kernels.kernel import NAMES, Kernel, KernelLike, as_kernel, checked_kernel
 from dimetric.learners._base import Learner, NamedObjects
 from dimetric.learners._pair_scoring import PairScoringMixin
@@ -118,10 +118,16 @@ class KernelMetric(PairScoringMixin, Learner):
         return xp.astype(K, xp.float64, copy=False)
 
     def _fit_coordinates(
-        self, X: Array, n_components: float | None, *, principal: bool
+        self,
+        X: Array,
+        n_components: float | None,
+        weights: np.ndarray | None = None,
+        *,
+        principal: bool,
     ) -> Coordinates:
         """Store the kernel and its reference samples, and return coordinates of the samples."""
-        space = feature_space(X, checked_kernel(self.kernel), n_components, principal=principal)
+        kernel = checked_kernel(self.kernel)
+        space = feature_space(X, kernel, n_components, weights, principal=principal)
         self._kernel, self.gamma_ = space.function, space.function.gamma
         self.X_fit_ = space.references
         if space.landmark_rows is not None:
@@ -132,6 +138,26 @@ class KernelMetric(PairScoringMixin, Learner):
         """Return `components_` and `offset_` for a map L of the coordinates."""
         A = coordinates.lift(to_host(L).astype(np.float64))
         return {"components_": asarray_like(A, X), "offset_": asarray_like(coordinates.mean, X)}
+
+    def _take_samples(self, X: Array, rows: np.ndarray) -> Array:
+        if as_kernel(self.kernel).name != "precomputed":
+            return super()._take_samples(X, rows)
+        check_precomputed(X)
+        columns = asarray_like(rows, X, dtype=namespace(X).int64)
+        return namespace(X).take(take_rows(X, rows), columns, axis=1)
+
+    def _restore_rows(self, used: np.ndarray) -> None:
+        rows = np.flatnonzero(used)
+        if hasattr(self, "landmarks_"):
+            landmarks = rows[to_host(self.landmarks_)]
+            self.landmarks_ = asarray_like(landmarks, self.landmarks_)
+        elif self._kernel.name == "precomputed":
+            # transform gets the kernel with all samples, of which unused ones have no effect.
+            for name in ("components_", "offset_"):
+                value = to_host(getattr(self, name))
+                expanded = np.zeros((*value.shape[:-1], len(used)))
+                expanded[..., rows] = value
+                setattr(self, name, asarray_like(expanded, getattr(self, name)))
 
     @property
     def _n_features_out(self) -> int:

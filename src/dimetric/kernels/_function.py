@@ -61,14 +61,16 @@ class KernelFunction:
     centre: Any = None
 
     @classmethod
-    def for_samples(cls, X: Array, kernel: Kernel) -> "KernelFunction":
-        """Return the kernel function, with gamma="scale" or "auto" computed from X."""
+    def for_samples(
+        cls, X: Array, kernel: Kernel, weights: np.ndarray | None = None
+    ) -> "KernelFunction":
+        """Return the kernel function, with gamma="scale" or "auto" computed from weighted X."""
         xp, name, gamma = namespace(X), kernel.name, kernel.gamma
         centre = None
         if name in ("linear", "rbf", "laplacian"):
             centre = xp.mean(xp.astype(X, xp.float64), axis=0)
         if gamma == "scale" and name in FUNCTION_PARAMETERS["gamma"][1]:
-            spread = float(xp.std(xp.astype(X, xp.float64))) ** (1 if name == "laplacian" else 2)
+            spread = _spread(X, weights) ** (1 if name == "laplacian" else 2)
             gamma = 1 / (X.shape[1] * spread) if spread > 0 else 1.0
         elif isinstance(gamma, str):
             gamma = 1 / X.shape[1]
@@ -188,6 +190,16 @@ class KernelFunction:
         if self.name == "poly":
             return (self.gamma * K + self.coef0) ** self.degree
         return xp.tanh(self.gamma * K + self.coef0) if self.name == "sigmoid" else K
+
+
+def _spread(X: Array, weights: np.ndarray | None) -> float:
+    """Return the standard deviation of all entries of X, whose rows have weights."""
+    xp = namespace(X)
+    X = xp.astype(X, xp.float64)
+    if weights is None:
+        return float(xp.std(X))
+    p = asarray_like(weights / np.sum(weights) / X.shape[1], X)[:, None]
+    return float(xp.sum(p * (X - xp.sum(p * X)) ** 2)) ** 0.5
 
 
 def checked_values(K: Array) -> Array:

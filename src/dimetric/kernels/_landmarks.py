@@ -86,8 +86,10 @@ def greedy_landmarks(kernel: KernelFunction, X: Array, m: int) -> np.ndarray:
     return np.append(first, others)
 
 
-def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:
-    """Return the centres of m clusters, which are usually not samples [1]_.
+def kmeans_landmarks(
+    X: Array, m: int, random_state: Any, weights: np.ndarray | None = None
+) -> Array:
+    """Return the centres of m clusters of weighted samples, which are usually not samples [1]_.
 
     References
     ----------
@@ -97,7 +99,8 @@ def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:
     from sklearn.cluster import KMeans  # slow to import
 
     random = random_generator(random_state)
-    clusters = KMeans(m, n_init=1, max_iter=30, random_state=random).fit(to_host(X))
+    model = KMeans(m, n_init=1, max_iter=30, random_state=random)
+    clusters = model.fit(to_host(X), sample_weight=weights)
     return asarray_like(clusters.cluster_centers_, X)
 
 

@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -16,7 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import ArgumentErrorMixin
-from dimetric._arrays.namespaces import Array
+from dimetric._arrays.namespaces import Array, take_rows
 from dimetric._arrays.validation import checked_array
 from dimetric._compat import CallbackSupportMixin, Progress, fit_method
 from dimetric.learners._input import checked_input
@@ -236,6 +237,10 @@ class Learner(
     def _learns_from_classes(self) -> bool:
         """Return whether `y` holds classes. Otherwise it holds other targets."""
         return True
+
+    def _take_samples(self, X: Array, rows: np.ndarray) -> Array:
+        """Return some of the samples of a validated X."""
+        return X[rows] if sparse.issparse(X) else take_rows(X, rows)
 
     def _restore_rows(self, used: np.ndarray) -> None:
         """Let fitted attributes refer to all rows of X, of which only some were used.

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array
+from dimetric._arrays.namespaces import Array, namespace
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import Problem
+from dimetric.linalg.scatter import Moments
 from dimetric.objectives.centroids import CentroidObjective, group_means
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 
@@ -21,6 +23,7 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
     n_centroids_: tuple[int, ...]
 
     _maximises = True
+    _accepts_weights = True
 
     @property
     def centroid_classes_(self) -> np.ndarray:
@@ -37,16 +40,26 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
         cluster_class = np.empty(np.max(clusters) + 1, dtype=np.int64)
         cluster_class[clusters] = labels.codes
         self.n_centroids_ = tuple(np.bincount(cluster_class).tolist())
-        self.centroids_ = group_means(X, clusters, len(cluster_class))
+        weights = labels.weights
+        if weights is not None:  # a common factor does not matter
+            weights = weights / np.mean(weights)
+        self.centroids_ = group_means(X, clusters, len(cluster_class), weights)
         # The base class treats the clusters as classes. Samples sorted by cluster are also sorted
         # by class.
-        by_cluster = Labels(clusters, cluster_class)
+        by_cluster = Labels(clusters, cluster_class, weights)
         problem = super()._problem(X, by_cluster)
+        if weights is not None:  # v in the ridge penalty is the weighted variance
+            factor = _variance_ratio(X, weights)
+            problem = replace(
+                problem,
+                ridge=factor * problem.ridge,
+                ridge_outside=factor * problem.ridge_outside,
+            )
         return replace(problem, strata=np.sort(clusters))
 
     def _start(self, X: Array, supervision: Supervision, factor: float) -> tuple[np.ndarray, bool]:
         clusters = checked_labels(supervision)
-        labels = Labels(clusters.classes[clusters.codes], self.classes_)
+        labels = replace(clusters, codes=clusters.classes[clusters.codes], classes=self.classes_)
         return super()._start(X, labels, factor)
 
     def _objective(
@@ -55,5 +68,19 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
         clusters = checked_labels(supervision)
         codes, cluster_class = clusters.codes, clusters.classes
         return CentroidObjective(
-            X, cluster_class[codes], group_means(X, codes, len(cluster_class)), cluster_class
+            X,
+            cluster_class[codes],
+            group_means(X, codes, len(cluster_class), clusters.weights),
+            cluster_class,
+            weights=clusters.weights,
         )
+
+
+def _variance_ratio(X: Array, weights: np.ndarray) -> float:
+    """Return the weighted variance divided by the variance, each summed over the features."""
+    variances = []
+    for w in (weights, None):
+        moments = Moments.of_all(rescale_for_squares(X)[0], weights=w, root=False)
+        trace = namespace(moments.spread).linalg.trace(moments.spread)
+        variances.append(float(trace) / moments.n_samples)
+    return variances[0] / variances[1] if variances[1] > 0 else 1.0

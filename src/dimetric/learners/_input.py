@@ -1,18 +1,19 @@
 """Validation of the input of ``fit``: samples, labels or targets, constraints and weights."""
 
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from dimetric._arrays.namespaces import Array, take_rows
+from dimetric._arrays.namespaces import Array
 from dimetric._arrays.validation import (
     checked_samples,
     checked_samples_with_labels,
     checked_samples_with_targets,
     encode_labels,
 )
+from dimetric._compat import StrOptions
 from dimetric.supervision._validation import checked_constraints, supervision_source
 from dimetric.supervision._weights import (
     checked_sample_weight,
@@ -23,6 +24,11 @@ from dimetric.supervision.labels import Labels, SampleWeights, Supervision, Targ
 
 # Fitted attributes that a fit may not set again.
 OPTIONAL_ATTRIBUTES = ("classes_", "targets_", "target_weights_", "threshold_")
+# Constraints of the parameters that checked_input uses.
+CLASS_PARAMETERS: dict[str, list[Any]] = {
+    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "unlabelled": [Real, str, None],
+}
 
 
 @dataclass(frozen=True)
@@ -127,5 +133,5 @@ def _used_samples(
             f"{type(learner).__name__} requires at least {learner._min_samples} samples, but only "
             f"{len(rows)} of {len(used)} has a label and a positive weight."
         )
-    samples = X[rows] if sparse.issparse(X) else take_rows(X, rows)
+    samples = learner._take_samples(X, rows)
     return CheckedInput(samples, given.reordered(rows), used, metadata)

@@ -10,14 +10,16 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval
 from dimetric.learners._centroid import CentroidMetric
 from dimetric.learners._class_clusters import class_clusters
+from dimetric.learners._input import CLASS_PARAMETERS
 from dimetric.solvers import Solver
+from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels
 
 
 class NCMC(CentroidMetric):
     r"""Metric learning for nearest class multiple centroids (NCMC).
 
-    .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - reg\, \frac{v}{d} |L|_F^2, \qquad
+    .. math:: \max_L \frac{1}{n} \sum_i w_i \log p(y_i \mid x_i) - reg\, \frac{v}{d} |L|_F^2, \qquad
               p(c \mid x) = \frac{\sum_{m: y_m = c} e^{-|L (x - \mu_m)|^2 / 2}}
                                 {\sum_m e^{-|L (x - \mu_m)|^2 / 2}}
 
@@ -26,7 +28,8 @@ class NCMC(CentroidMetric):
     the probability that the centroid belongs to class c. The centroids :math:`\mu_m` of a class are
     found by k-means with the Euclidean distance [1]_. With one centroid per class, this is
     :class:`~dimetric.learners.ncmml.NCMML`. More centroids suit classes that consist of several
-    clusters.
+    clusters. The weights :math:`w_i` are the `sample_weight` of :meth:`fit`, by default 1, and n is
+    the sum of the weights. k-means and v are weighted, too.
 
     Parameters
     ----------
@@ -60,6 +63,11 @@ class NCMC(CentroidMetric):
     random_state : int, RandomState or None, default=None
         Seed of k-means, which keeps the best of 10 starts, of the mini-batches, of
         ``init="random"`` and of randomised PCA.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
+        same total weight.
+    unlabelled : float, str or None, default=None
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
 
     Attributes
     ----------
@@ -103,6 +111,7 @@ class NCMC(CentroidMetric):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CentroidMetric._parameter_constraints,
         "n_centroids": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        **CLASS_PARAMETERS,
     }
 
     def __init__(
@@ -119,6 +128,8 @@ class NCMC(CentroidMetric):
         warm_start: bool = False,
         verbose: int = 0,
         random_state: Any = None,
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
     ) -> None:
         super().__init__(
             n_components,
@@ -133,7 +144,11 @@ class NCMC(CentroidMetric):
             random_state=random_state,
         )
         self.n_centroids = n_centroids
+        self.class_weight = class_weight
+        self.unlabelled = unlabelled
 
     def _clusters(self, X: Array, labels: Labels) -> np.ndarray:
         A = rescale_for_squares(X)[0]
-        return class_clusters(A, labels.codes, self.n_centroids, labels.classes, self.random_state)
+        return class_clusters(
+            A, labels.codes, self.n_centroids, labels.classes, self.random_state, labels.weights
+        )

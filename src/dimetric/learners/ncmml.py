@@ -8,7 +8,7 @@ from dimetric.objectives.centroids import CentroidObjective
 class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
     r"""Nearest class mean metric learning (NCMML).
 
-    .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - reg\, \frac{v}{d} |L|_F^2, \qquad
+    .. math:: \max_L \frac{1}{n} \sum_i w_i \log p(y_i \mid x_i) - reg\, \frac{v}{d} |L|_F^2, \qquad
               p(c \mid x) = \frac{e^{-|L (x - \mu_c)|^2 / 2}}
                                 {\sum_{c'} e^{-|L (x - \mu_{c'})|^2 / 2}}
 
@@ -17,7 +17,9 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
     objective is concave in :math:`M = L^T L`, and a map with ``n_classes - 1`` rows can reach its
     maximum. ``metadata()["gap"]`` bounds how far it is below its maximum: over all metrics if
     ``gap_proven``, else over metrics of trace at most ``gap_radius``. There is no such bound for
-    "sgd", nor for fewer rows.
+    "sgd", nor for fewer rows. The weights :math:`w_i` are the `sample_weight` of :meth:`fit`, by
+    default 1, and n is the sum of the weights. The class means and v are weighted, too, so a sample
+    of weight 2 counts as two equal samples.
 
     Parameters
     ----------
