@@ -65,7 +65,7 @@ SCHEMA = {
     "PCA": {
         "explained_variance_": "maybe float k",
         "explained_variance_ratio_": "maybe float k",
-        "n_samples_": "maybe count",
+        "n_samples_": "maybe number",
         "noise_variance_": "maybe number",
         "_fit_svd_solver": "maybe text",
         "_moments": "maybe Moments or none",

@@ -54,9 +54,6 @@ class KernelizedMetric(KernelMetric):
     def _min_classes(self) -> int:  # type: ignore[override]
         return self._linear()._min_classes
 
-    def _learns_from_classes(self) -> bool:
-        return self._linear()._learns_from_classes()
-
     def _max_steps(self) -> int:
         return self._linear()._max_steps()
 
