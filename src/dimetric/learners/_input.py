@@ -1,6 +1,6 @@
 """Validation of the input of ``fit``: samples, labels or targets, constraints and weights."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -127,5 +127,8 @@ def _used_samples(
             f"{type(learner).__name__} requires at least {learner._min_samples} samples, but only "
             f"{len(rows)} of {len(used)} has a label and a positive weight."
         )
+    if isinstance(given, Labels) and learner._keeps_rows:
+        given = replace(given, codes=np.where(used, given.codes, -1))
+        return CheckedInput(X, given, np.ones_like(used), metadata)
     samples = X[rows] if sparse.issparse(X) else take_rows(X, rows)
     return CheckedInput(samples, given.reordered(rows), used, metadata)

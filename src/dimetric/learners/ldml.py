@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric._compat import Interval
+from dimetric._compat import Interval, StrOptions
 from dimetric._warnings import warn
 from dimetric.learners._fitting.convex import ConvexMetric, LinearBound
 from dimetric.learners._fitting.problem import MapCallback, Problem, Solution
@@ -18,7 +18,13 @@ from dimetric.objectives.objective import Objective, SimilarityObjective, metric
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 from dimetric.solvers import LBFGS, Result, Solver
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import (
+    Supervision,
+    checked_labels,
+    relative_weights,
+    sum_of_pair_weights,
+)
 from dimetric.supervision.pairs import Pairs
 
 THRESHOLD_TOL = 1e-9  # tolerance of the best threshold; it is tight, because the gap depends on it
@@ -29,7 +35,8 @@ class LDMLRule(Rule):
 
     With s = 1 for pairs of the same class and s = -1 for other pairs, the loss is
     :math:`\log(1 + e^u)`, :math:`u = s (d^2 - b)`, and the weights are :math:`W = s\,\sigma(u)`.
-    Each pair appears twice in the matrix of distances, and has the weight 1/2 each time.
+    Each pair appears twice in the matrix of distances, and has the weight 1/2 each time. If the
+    samples have weights, both are multiplied by :math:`w_i w_j`.
 
     Parameters
     ----------
@@ -51,6 +58,8 @@ class LDMLRule(Rule):
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, dtheta) of a block, see :class:`dimetric.objectives.engine.Rule`."""
         half = xp.astype(rows.different_sample(columns), D.dtype) / 2
+        if rows.weights is not None and columns.weights is not None:
+            half = half * rows.weights[:, None] * columns.weights[None, :]
         losses, W = self._terms(xp, D, rows.same_label(columns), theta)
         W = half * W
         loss = xp.sum(half * losses, dtype=xp.float64)
@@ -72,7 +81,13 @@ class LDMLRule(Rule):
         return xp.clip(U, 0.0, None) + xp.log1p(E), W
 
     def n_terms(self, rows: Side, columns: Side) -> float:
-        """Return the number of pairs."""
+        """Return the number of pairs, or the sum of their weights."""
+        if rows.weights is not None and columns.weights is not None:
+            w, v = (to_host(side.weights).astype(np.float64) for side in (rows, columns))
+            if rows is columns:
+                return sum_of_pair_weights(w)
+            is_shared = np.isin(to_host(rows.positions), to_host(columns.positions))
+            return float(np.sum(w) * np.sum(v) - np.sum(w[is_shared] ** 2)) / 2
         return rows.n_different_pairs(columns) / 2
 
     def infimum(self, rows: Side, columns: Side) -> float:
@@ -94,6 +109,8 @@ class LDML(ConvexMetric[SimilarityObjective]):
     all other pairs. Otherwise both are given. P is the set of all these pairs. With the logistic
     function :math:`\sigma`, the probability that a pair is similar is :math:`\sigma(b - d^2)`.
     LDML is thus a logistic regression whose coefficients are the entries of :math:`M = L^T L` [1]_.
+    With sample weights, a pair has the weight :math:`w_i w_j`, and the sum of the weights of all
+    pairs replaces :math:`|P|`.
 
     The log-likelihood is concave in M and b. ``metadata()["gap"]`` bounds how far it is below its
     maximum: over all metrics if ``gap_proven``, else over metrics of trace at most ``gap_radius``.
@@ -125,6 +142,9 @@ class LDML(ConvexMetric[SimilarityObjective]):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
     unlabelled : float, str or None, default=None
         Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
@@ -170,10 +190,12 @@ class LDML(ConvexMetric[SimilarityObjective]):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = ConvexMetric._parameter_constraints | {
         "b": [Interval(Real, None, None, closed="neither"), None],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
         "unlabelled": [Real, str, None],
     }
     _maximises = True
     _supervision_kinds = ("y", "pairs")
+    _accepts_weights = True
 
     def __init__(
         self,
@@ -186,6 +208,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
         tol: float = 1e-5,
         reg: float = 0.0,
         warm_start: bool = False,
+        class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -202,6 +225,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
             random_state=random_state,
         )
         self.b = b
+        self.class_weight = class_weight
         self.unlabelled = unlabelled
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
@@ -219,7 +243,13 @@ class LDML(ConvexMetric[SimilarityObjective]):
         theta = [1.0] if self.b is None else []
         if isinstance(supervision, Pairs):
             return ListedObjective.of_pairs(rule, X, supervision, theta, infimum=0.0)
-        return PairwiseObjective(rule, X, checked_labels(supervision).codes, theta)
+        return PairwiseObjective(
+            rule,
+            X,
+            checked_labels(supervision).codes,
+            theta,
+            weights=relative_weights(supervision),
+        )
 
     def _minimise(
         self, problem: Problem[SimilarityObjective], solver: Solver, callback: MapCallback

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
-from dimetric._compat import Interval
+from dimetric._compat import Interval, StrOptions
 from dimetric.learners._fitting.convex import ConvexMetric, certificate_metadata
 from dimetric.learners._fitting.functions import loss_over
 from dimetric.learners._fitting.mean_loss import MeanLossMetric, converged_in_float32
@@ -30,7 +30,8 @@ from dimetric.solvers.result import (
     STOPPED_BY_CALLBACK,
     max_iter_reached,
 )
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import Supervision, checked_labels, relative_weights
 from dimetric.supervision.triplets import Triplets
 
 # Stages of the continuation, each with the width of the hinge's smooth part and a tolerance as a
@@ -57,6 +58,10 @@ class LMNN(MeanLossMetric[Smoothable]):
     distance of a target plus 1 [1]_. N is the number of samples. If triplets (i, j, l) are given
     instead of labels, both sums run over the triplets, and N is their number. Targets that are tied
     at the k-th distance share the remaining places: their terms have weights.
+
+    With sample weights, which are first divided by their mean, all terms of sample i are multiplied
+    by :math:`w_i`, and the terms of the second sum also by the weight :math:`w_l` of the impostor.
+    Targets are chosen without weights.
 
     The objective is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how far it is above
     its minimum: over all metrics if ``gap_proven``, else over metrics of trace at most
@@ -98,6 +103,9 @@ class LMNN(MeanLossMetric[Smoothable]):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
     unlabelled : float, str or None, default=None
         Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
@@ -145,11 +153,13 @@ class LMNN(MeanLossMetric[Smoothable]):
         "mu": [Interval(Real, 0, 1, closed="neither")],
         "targets": ["array-like", None],
         "n_passes": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
         "unlabelled": [Real, str, None],
     }
     _supervision_kinds = ("y", "triplets")
     _needs_class_neighbors = True
-    _uses_unlabelled = True  # because `targets` holds row indices of X
+    _accepts_weights = True
+    _keeps_rows = True  # because `targets` holds row indices of X
 
     def __init__(
         self,
@@ -165,6 +175,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         tol: float = 1e-6,
         reg: float = 0.0,
         warm_start: bool = False,
+        class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -184,6 +195,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         self.mu = mu
         self.targets = targets
         self.n_passes = n_passes
+        self.class_weight = class_weight
         self.unlabelled = unlabelled
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
@@ -201,8 +213,10 @@ class LMNN(MeanLossMetric[Smoothable]):
     def _objective(self, X: Array, supervision: Supervision, order: np.ndarray) -> Smoothable:
         if isinstance(supervision, Triplets):
             return TripletObjective(X, supervision.rows, mu=self.mu)
-        codes = checked_labels(supervision).codes
-        objective = partial(MarginObjective, X, codes, mu=self.mu, order=order)
+        codes, weights = checked_labels(supervision).codes, relative_weights(supervision)
+        objective = partial(
+            MarginObjective, X, codes, mu=self.mu, order=order, sample_weights=weights
+        )
         if self.targets is None:
             return objective(*self._nearest_targets(X, codes))
         return objective(checked_targets(self.targets, codes, order))

@@ -130,11 +130,12 @@ class SoftMinimum(Objective):
 
     Attributes
     ----------
-    n_pairs : int
-        Number of dissimilar pairs, without pairs of identical samples.
+    n_pairs : float
+        Number of dissimilar pairs, without pairs of identical samples. If samples have weights,
+        the sum of the products of their weights, relative to the smallest weight.
     """
 
-    n_pairs: int
+    n_pairs: float
 
     @abstractmethod
     def smallest_squared_distance(self, Z: Array) -> float:

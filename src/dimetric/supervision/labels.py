@@ -104,6 +104,38 @@ def weights_of(supervision: Supervision | None) -> np.ndarray | None:
     return getattr(supervision, "weights", None)
 
 
+def relative_weights(supervision: Supervision | None) -> np.ndarray | None:
+    """Return the weights of the samples divided by their mean, or None if all are equal.
+
+    Losses over pairs multiply two weights. Relative weights make them independent of the unit of
+    the weights, and equal weights have no effect.
+
+    Examples
+    --------
+    >>> relative_weights(SampleWeights(np.array([1.0, 3.0])))
+    array([0.5, 1.5])
+    >>> relative_weights(SampleWeights(np.array([2.0, 2.0]))) is None
+    True
+    """
+    weights = weights_of(supervision)
+    if weights is None or np.all(weights == weights[0]):
+        return None
+    weights = weights / np.max(weights)  # so that the sum does not overflow
+    return np.asarray(weights / np.mean(weights))
+
+
+def sum_of_pair_weights(weights: np.ndarray) -> float:
+    """Return the sum of the products of the weights of all pairs of samples.
+
+    Examples
+    --------
+    >>> sum_of_pair_weights(np.array([1.0, 2.0, 3.0]))
+    11.0
+    """
+    # Each sample is paired with all samples before it, which avoids a difference of squares.
+    return float(weights[1:] @ np.cumsum(weights)[:-1])
+
+
 def checked_labels(supervision: Supervision | None) -> Labels:
     """Return the supervision if it is labels, and raise TypeError otherwise."""
     if not isinstance(supervision, Labels):
