@@ -31,7 +31,9 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
         """Return the cluster of each sample. Clusters are numbered from 0 in order of class."""
         return labels.codes
 
-    def _problem(self, X: Array, supervision: Supervision) -> Problem[CentroidObjective]:
+    def _labelled_problem(
+        self, X: Array, supervision: Supervision, graph: np.ndarray | None
+    ) -> Problem[CentroidObjective]:
         labels = checked_labels(supervision)
         clusters = self._clusters(X, labels)
         cluster_class = np.empty(np.max(clusters) + 1, dtype=np.int64)
@@ -41,7 +43,7 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
         # The base class treats the clusters as classes. Samples sorted by cluster are also sorted
         # by class.
         by_cluster = Labels(clusters, cluster_class)
-        problem = super()._problem(X, by_cluster)
+        problem = super()._labelled_problem(X, by_cluster, graph)
         return replace(problem, strata=np.sort(clusters))
 
     def _start(self, X: Array, supervision: Supervision, factor: float) -> tuple[np.ndarray, bool]:

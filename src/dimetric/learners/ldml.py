@@ -14,7 +14,12 @@ from dimetric.learners._fitting.problem import MapCallback, Problem, Solution
 from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
-from dimetric.objectives.objective import Objective, SimilarityObjective, metric_gradient
+from dimetric.objectives.objective import (
+    Objective,
+    SimilarityObjective,
+    metric_gradient,
+    ridge_penalty,
+)
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 from dimetric.solvers import LBFGS, Result, Solver
@@ -146,7 +151,12 @@ class LDML(ConvexMetric[SimilarityObjective]):
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
     unlabelled : float, str or None, default=None
-        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
+        not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -191,7 +201,6 @@ class LDML(ConvexMetric[SimilarityObjective]):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = ConvexMetric._parameter_constraints | {
         "b": [Interval(Real, None, None, closed="neither"), None],
         "class_weight": [StrOptions({"balanced"}), dict, None],
-        "unlabelled": [Real, str, None],
     }
     _maximises = True
     _supervision_kinds = ("y", "pairs")
@@ -210,6 +219,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
         warm_start: bool = False,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
+        unlabelled_reg: float = 0.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -221,12 +231,13 @@ class LDML(ConvexMetric[SimilarityObjective]):
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            unlabelled=unlabelled,
+            unlabelled_reg=unlabelled_reg,
             verbose=verbose,
             random_state=random_state,
         )
         self.b = b
         self.class_weight = class_weight
-        self.unlabelled = unlabelled
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         if isinstance(supervision, Pairs):
@@ -258,7 +269,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
         if self.b is None and not solver.uses_batches:
             L = solution.map
             best = likeliest_threshold(problem.objective, L, solution.theta)
-            value = best.value + problem.ridge * float(np.vdot(L, L))
+            value = best.value + ridge_penalty(L, problem.ridge)
             solution = Solution(L, best.x, replace(solution.result, value=value))
         return solution
 

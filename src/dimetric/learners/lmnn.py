@@ -23,7 +23,7 @@ from dimetric.objectives.margins.bounds import MarginBounds
 from dimetric.objectives.margins.objective import MarginObjective, pull_scale
 from dimetric.objectives.margins.targets import checked_targets, in_user_order, nearest_targets
 from dimetric.objectives.margins.triplets import TripletObjective
-from dimetric.objectives.objective import Smoothable, on_maps
+from dimetric.objectives.objective import Ridge, Smoothable, on_maps
 from dimetric.solvers import Result, Solver
 from dimetric.solvers.result import (
     LINE_SEARCH_FAILED,
@@ -107,7 +107,12 @@ class LMNN(MeanLossMetric[Smoothable]):
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
     unlabelled : float, str or None, default=None
-        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
+        not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -154,7 +159,6 @@ class LMNN(MeanLossMetric[Smoothable]):
         "targets": ["array-like", None],
         "n_passes": [Interval(Integral, 1, None, closed="left")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
-        "unlabelled": [Real, str, None],
     }
     _supervision_kinds = ("y", "triplets")
     _needs_class_neighbors = True
@@ -177,6 +181,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         warm_start: bool = False,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
+        unlabelled_reg: float = 0.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -188,6 +193,8 @@ class LMNN(MeanLossMetric[Smoothable]):
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            unlabelled=unlabelled,
+            unlabelled_reg=unlabelled_reg,
             verbose=verbose,
             random_state=random_state,
         )
@@ -196,7 +203,6 @@ class LMNN(MeanLossMetric[Smoothable]):
         self.targets = targets
         self.n_passes = n_passes
         self.class_weight = class_weight
-        self.unlabelled = unlabelled
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         has_triplets = isinstance(supervision, Triplets)
@@ -321,7 +327,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         return Solution(L, solution.theta, result, certificate)
 
     def _sharp_objective(
-        self, objective: Smoothable, L: np.ndarray, ridge: float, *, estimate: float
+        self, objective: Smoothable, L: np.ndarray, ridge: Ridge, *, estimate: float
     ) -> float:
         """Return the objective without smoothing, or the estimate if evaluation takes too long."""
         if self._solver().uses_batches and objective.n_terms > MAX_TERMS_EVALUATED:

@@ -25,7 +25,7 @@ from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import listed_distances
 from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.impostors import sum_pushes
-from dimetric.objectives.objective import Smoothable
+from dimetric.objectives.objective import Ridge, Smoothable, ridge_matrix
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 
@@ -256,7 +256,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
         return (1 - self.mu) * to_host(total) / self.n_terms
 
 
-def pull_scale(objective: Smoothable, ridge: float) -> np.ndarray:
+def pull_scale(objective: Smoothable, ridge: Ridge) -> np.ndarray:
     """Return a matrix T that preconditions the problem: solvers then optimise A, where L = A T.
 
     In terms of A, the pulls have about the same size in all directions. On many data sets this
@@ -266,6 +266,7 @@ def pull_scale(objective: Smoothable, ridge: float) -> np.ndarray:
     sizes = to_host(namespace(X).std(X, axis=0)).astype(np.float64)
     largest = float(sizes.max())
     sizes[sizes <= ROUNDING_FACTOR * eps(X) * largest] = largest or 1.0
-    P = (objective.pull_matrix() + ridge * np.eye(len(sizes))) / sizes / sizes[:, None]
+    P = objective.pull_matrix() + ridge_matrix(ridge, len(sizes))
+    P = P / sizes / sizes[:, None]
     least = PRECONDITIONER_RIDGE * np.trace(P) / len(P) or 1.0
     return np.asarray(inverse_square_root(P + least * np.eye(len(P))) / sizes)
