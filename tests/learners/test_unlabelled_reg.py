@@ -230,7 +230,7 @@ def test_other_certificates_include_the_penalty(cls):
 
 
 def test_pairs_and_triplets_use_all_samples():
-    pairs = Pairs(np.array([[0, 3], [1, 4], [2, 5]]), np.array([[0, 1], [1, 2], [3, 4]]), 90)
+    pairs = Pairs(np.array([[0, 3], [1, 4], [2, 5]]), np.array([[0, 1], [1, 2], [3, 4]]))
     triplets = Triplets([0, 1, 2, 4], [3, 4, 5, 1], [1, 2, 0, 3])
     for learner, given in ((LDML(), {"pairs": pairs}), (LMNN(), {"triplets": triplets})):
         model = clone(learner).set_params(unlabelled_reg=REG).fit(X, **given)
