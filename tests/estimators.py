@@ -259,8 +259,10 @@ REPEATED_SAMPLES = (
 )
 # Learners for which scikit-learn's check of weights against repeated samples fails, and why.
 NO_REPEATED_SAMPLES = {
-    (ANMM, DMLMJ, KANMM, KDMLMJ): "a repeated sample is its own nearest neighbour",
+    (ANMM, DMLMJ, KANMM, KDMLMJ, LMNN): "a repeated sample is its own nearest neighbour",
     (NCMML, NCMC): "the solver stops at a tolerance, and repeated samples change its path",
+    (LDML, LSI, DMLEig): "a repeated sample also forms pairs with its copies, and sums are means",
+    (ITML,): "the pairs that are sampled depend on the number of rows",
 }
 FEW_SAMPLES = "with fewer samples than features, components without variance are arbitrary"
 LANDMARKS = "the check has fewer samples than landmarks, unless samples are repeated"

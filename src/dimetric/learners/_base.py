@@ -55,6 +55,8 @@ class Learner(
     _accepts_weights: ClassVar[bool] = False
     # Whether ``_fit`` gets unlabelled samples, with the code -1. Otherwise they are left out.
     _uses_unlabelled: bool = False
+    # Whether ``_fit`` gets all rows of X. Rows that it must not use have the code -1 and weight 0.
+    _keeps_rows: ClassVar[bool] = False
     # Name of the kernel learner that fits this learner in its feature space. Otherwise not set.
     _kernel_learner: str
 

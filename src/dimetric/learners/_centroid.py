@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, namespace
-from dimetric._arrays.validation import rescale_for_squares
+from dimetric._arrays.namespaces import Array
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import Problem
-from dimetric.linalg.scatter import Moments
 from dimetric.objectives.centroids import CentroidObjective, group_means
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 
@@ -34,7 +32,9 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
         """Return the cluster of each sample. Clusters are numbered from 0 in order of class."""
         return labels.codes
 
-    def _problem(self, X: Array, supervision: Supervision) -> Problem[CentroidObjective]:
+    def _labelled_problem(
+        self, X: Array, supervision: Supervision, graph: np.ndarray | None
+    ) -> Problem[CentroidObjective]:
         labels = checked_labels(supervision)
         clusters = self._clusters(X, labels)
         cluster_class = np.empty(np.max(clusters) + 1, dtype=np.int64)
@@ -47,14 +47,7 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
         # The base class treats the clusters as classes. Samples sorted by cluster are also sorted
         # by class.
         by_cluster = Labels(clusters, cluster_class, weights)
-        problem = super()._problem(X, by_cluster)
-        if weights is not None:  # v in the ridge penalty is the weighted variance
-            factor = _variance_ratio(X, weights)
-            problem = replace(
-                problem,
-                ridge=factor * problem.ridge,
-                ridge_outside=factor * problem.ridge_outside,
-            )
+        problem = super()._labelled_problem(X, by_cluster, graph)
         return replace(problem, strata=np.sort(clusters))
 
     def _start(self, X: Array, supervision: Supervision, factor: float) -> tuple[np.ndarray, bool]:
@@ -74,13 +67,3 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
             cluster_class,
             weights=clusters.weights,
         )
-
-
-def _variance_ratio(X: Array, weights: np.ndarray) -> float:
-    """Return the weighted variance divided by the variance, each summed over the features."""
-    variances = []
-    for w in (weights, None):
-        moments = Moments.of_all(rescale_for_squares(X)[0], weights=w, root=False)
-        trace = namespace(moments.spread).linalg.trace(moments.spread)
-        variances.append(float(trace) / moments.n_samples)
-    return variances[0] / variances[1] if variances[1] > 0 else 1.0

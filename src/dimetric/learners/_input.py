@@ -1,6 +1,6 @@
 """Validation of the input of ``fit``: samples, labels or targets, constraints and weights."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -133,5 +133,8 @@ def _used_samples(
             f"{type(learner).__name__} requires at least {learner._min_samples} samples, but only "
             f"{len(rows)} of {len(used)} has a label and a positive weight."
         )
+    if isinstance(given, Labels) and learner._keeps_rows:
+        given = replace(given, codes=np.where(used, given.codes, -1))
+        return CheckedInput(X, given, np.ones_like(used), metadata)
     samples = learner._take_samples(X, rows)
     return CheckedInput(samples, given.reordered(rows), used, metadata)

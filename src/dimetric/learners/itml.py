@@ -29,7 +29,8 @@ from dimetric.objectives.listed import ListedObjective, pairs_differ
 from dimetric.solvers import LBFGS, BregmanProjections, Solver
 from dimetric.solvers.bregman_projections import ProvenResult
 from dimetric.supervision._sampling import LabelledCombinations
-from dimetric.supervision.labels import Labels, Supervision, checked_labels
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import Labels, Supervision, checked_labels, relative_weights
 from dimetric.supervision.pairs import Pairs
 
 MAX_DEFAULT_CONSTRAINTS = 5000  # similar pairs, and as many dissimilar pairs
@@ -53,6 +54,10 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     with the penalty :math:`\phi(x) = x - \log x - 1`. :math:`D(M, M_0) = \mathrm{tr}(M M_0^{-1}) -
     \log\det(M M_0^{-1}) - d` is the LogDet divergence. It is proportional to the Kullback-Leibler
     divergence between Gaussians with the precision matrices M and :math:`M_0`.
+
+    With sample weights, which are first divided by their mean, the weight of the penalty of a pair
+    is :math:`\gamma w_i w_j`. The pairs that are sampled, the default bounds and the prior do not
+    depend on the weights.
 
     The problem is convex, and M is positive definite if the prior is. If the prior meets all
     bounds, it is the solution. ``metadata()["gap"]`` is a proven bound on the difference from
@@ -86,6 +91,9 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         Tolerance. "lbfgs" stops when the largest entry of the gradient is at most `tol`, or an
         iteration decreases the objective by at most ``tol / 10``, relative to its value. "bregman"
         stops when the gap is at most `tol`, relative to the objective.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
     unlabelled : float, str or None, default=None
         Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
@@ -138,10 +146,12 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         "bounds": ["array-like", None],
         "prior": [StrOptions({"identity", "covariance", "random"}), "array-like"],
         "n_constraints": [Interval(Integral, 1, None, closed="left"), None],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
         "unlabelled": [Real, str, None],
         "random_state": ["random_state"],
     }
     _supervision_kinds = ("y", "pairs")
+    _accepts_weights = True
     _min_classes = 2
     _remedy = "Increase max_iter or tol, or lower gamma."
 
@@ -155,6 +165,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
+        class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -166,6 +177,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.verbose = verbose
         self.random_state = random_state
@@ -185,10 +197,11 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         coordinates = Coordinates.of(samples, np.eye(len(T)), keep_outside=True)
         points = coordinates.samples / coordinates.sample_scale
         self.bounds_ = self._checked_bounds(points, rng)
+        weights = relative_weights(supervision)
         if not isinstance(supervision, Pairs):
             supervision = self._sampled_pairs(checked_labels(supervision), rng)
         return Problem(
-            objective=self._objective(points, supervision, X),
+            objective=self._objective(points, supervision, X, weights),
             start=np.eye(points.shape[1]),
             restore=lambda B: asarray_like(
                 coordinates.map_of_samples(coordinates.start @ B) @ T * factor, X
@@ -245,17 +258,17 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
 
     def _sampled_pairs(self, labels: Labels, rng: np.random.RandomState) -> Pairs:
         """Return random pairs of the same class and of different classes."""
+        present, first, codes = np.unique(labels.codes, return_index=True, return_inverse=True)
         n = self.n_constraints
         if n is None:
-            n = min(MAX_DEFAULT_CONSTRAINTS, 20 * labels.n_classes**2)
-        _, first, codes = np.unique(labels.codes, return_index=True, return_inverse=True)
+            n = min(MAX_DEFAULT_CONSTRAINTS, 20 * len(present) ** 2)
         by_appearance = np.argsort(np.argsort(first))
         combinations = LabelledCombinations(by_appearance[codes])
         similar, dissimilar = combinations.similar(n, rng), combinations.dissimilar(n, rng)
         return Pairs(similar, dissimilar, combinations.n)
 
     def _objective(
-        self, points: Array, pairs: Pairs, originals: Array
+        self, points: Array, pairs: Pairs, originals: Array, weights: np.ndarray | None
     ) -> ListedObjective[ITMLRule]:
         dissimilar = pairs.dissimilar[pairs_differ(originals, pairs.dissimilar)]
         rows = np.concatenate([pairs.similar, dissimilar])
@@ -265,7 +278,10 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
                 "of different classes are identical."
             )
         kinds = np.repeat([0, 1], [len(pairs.similar), len(dissimilar)])
-        rule = ITMLRule(float(self.gamma), *self.bounds_)
+        gamma: float | Array = float(self.gamma)
+        if weights is not None:
+            gamma = asarray_like(gamma * weights[rows[:, 0]] * weights[rows[:, 1]], points)
+        rule = ITMLRule(gamma, *self.bounds_)
         return ListedObjective(rule, points, rows, kinds)
 
     def _minimise(

@@ -23,10 +23,11 @@ from dimetric.objectives.margins.bounds import MarginBounds
 from dimetric.objectives.margins.objective import MarginObjective, pull_scale
 from dimetric.objectives.margins.targets import checked_targets, nearest_targets
 from dimetric.objectives.margins.triplets import TripletObjective
-from dimetric.objectives.objective import Smoothable, on_maps
+from dimetric.objectives.objective import Ridge, Smoothable, on_maps
 from dimetric.solvers import Result, Solver
 from dimetric.solvers.result import LINE_SEARCH_FAILED, STOPPED_BY_CALLBACK, max_iter_reached
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import Supervision, checked_labels, relative_weights
 from dimetric.supervision.triplets import Triplets
 
 # Stages of the continuation, each with the width of the hinge's smooth part and a tolerance as a
@@ -53,6 +54,10 @@ class LMNN(MeanLossMetric[Smoothable]):
     distance of a target plus 1 [1]_. N is the number of samples. If triplets (i, j, l) are given
     instead of labels, both sums run over the triplets, and N is their number. Targets that are tied
     at the k-th distance share the remaining places: their terms have weights.
+
+    With sample weights, which are first divided by their mean, all terms of sample i are multiplied
+    by :math:`w_i`, and the terms of the second sum also by the weight :math:`w_l` of the impostor.
+    Targets are chosen without weights.
 
     The objective is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how far it is above
     its minimum: over all metrics if ``gap_proven``, else over metrics of trace at most
@@ -97,8 +102,16 @@ class LMNN(MeanLossMetric[Smoothable]):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
     unlabelled : float, str or None, default=None
-        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
+        not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -144,11 +157,11 @@ class LMNN(MeanLossMetric[Smoothable]):
         "mu": [Interval(Real, 0, 1, closed="neither")],
         "targets": ["array-like", None],
         "n_passes": [Interval(Integral, 1, None, closed="left")],
-        "unlabelled": [Real, str, None],
     }
     _supervision_kinds = ("y", "triplets")
     _needs_class_neighbors = True
-    _uses_unlabelled = True  # because `targets` holds row indices of X
+    _accepts_weights = True
+    _keeps_rows = True  # because `targets` holds row indices of X
 
     def __init__(
         self,
@@ -165,7 +178,9 @@ class LMNN(MeanLossMetric[Smoothable]):
         tol: float = 1e-6,
         reg: float = 0.0,
         warm_start: bool = False,
+        class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
+        unlabelled_reg: float = 0.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -178,6 +193,9 @@ class LMNN(MeanLossMetric[Smoothable]):
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            class_weight=class_weight,
+            unlabelled=unlabelled,
+            unlabelled_reg=unlabelled_reg,
             verbose=verbose,
             random_state=random_state,
         )
@@ -185,7 +203,6 @@ class LMNN(MeanLossMetric[Smoothable]):
         self.mu = mu
         self.targets = targets
         self.n_passes = n_passes
-        self.unlabelled = unlabelled
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         has_triplets = isinstance(supervision, Triplets)
@@ -202,8 +219,10 @@ class LMNN(MeanLossMetric[Smoothable]):
     def _objective(self, X: Array, supervision: Supervision, order: np.ndarray) -> Smoothable:
         if isinstance(supervision, Triplets):
             return TripletObjective(X, supervision.rows, mu=self.mu)
-        codes = checked_labels(supervision).codes
-        objective = partial(MarginObjective, X, codes, mu=self.mu, order=order)
+        codes, weights = checked_labels(supervision).codes, relative_weights(supervision)
+        objective = partial(
+            MarginObjective, X, codes, mu=self.mu, order=order, sample_weights=weights
+        )
         if self.targets is None:
             return objective(*self._nearest_targets(X, codes))
         return objective(checked_targets(self.targets, codes, order))
@@ -306,7 +325,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         return Solution(L, solution.theta, result, certificate)
 
     def _sharp_objective(
-        self, objective: Smoothable, L: np.ndarray, ridge: float, *, estimate: float
+        self, objective: Smoothable, L: np.ndarray, ridge: Ridge, *, estimate: float
     ) -> float:
         """Return the objective without smoothing, or the estimate if evaluation takes too long."""
         if self._solver().uses_batches and objective.n_terms > MAX_TERMS_EVALUATED:

@@ -1,19 +1,15 @@
 """Maximally collapsing metric learning."""
 
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, to_host
-from dimetric._compat import StrOptions
 from dimetric.learners._fitting.convex import ConvexMetric
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 from dimetric.objectives.softmax import mcml, weighted_by_row
-from dimetric.solvers import Solver
-from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Supervision, checked_labels, relative_weights
 
 
@@ -113,7 +109,12 @@ class MCML(ConvexMetric[PairwiseObjective]):
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
     unlabelled : float, str or None, default=None
-        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
+        not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -157,44 +158,8 @@ class MCML(ConvexMetric[PairwiseObjective]):
     (4.08, True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ConvexMetric._parameter_constraints,
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "unlabelled": [Real, str, None],
-    }
     _needs_class_neighbors = True
     _accepts_weights = True
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        diagonal: bool = False,
-        init: str | Array = "auto",
-        solver: str | Solver = "lbfgs",
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        reg: float = 0.0,
-        warm_start: bool = False,
-        class_weight: ClassWeight = None,
-        unlabelled: float | str | None = None,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            n_components,
-            diagonal=diagonal,
-            init=init,
-            solver=solver,
-            max_iter=max_iter,
-            tol=tol,
-            reg=reg,
-            warm_start=warm_start,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.class_weight = class_weight
-        self.unlabelled = unlabelled
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray

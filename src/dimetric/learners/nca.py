@@ -1,7 +1,6 @@
 """Neighbourhood components analysis."""
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -171,7 +170,12 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
     unlabelled : float, str or None, default=None
-        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
+        not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -217,8 +221,6 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MeanLossMetric._parameter_constraints,
         "reg": [*MeanLossMetric._parameter_constraints["reg"], None],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "unlabelled": [Real, str, None],
         "cost": [StrOptions({"zero-one", *COST_NAMES}), "array-like", callable],
     }
     _accepts_weights = True
@@ -239,6 +241,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         warm_start: bool = False,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
+        unlabelled_reg: float = 0.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -251,12 +254,13 @@ class NCA(MeanLossMetric[PairwiseObjective]):
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            class_weight=class_weight,
+            unlabelled=unlabelled,
+            unlabelled_reg=unlabelled_reg,
             verbose=verbose,
             random_state=random_state,
         )
         self.cost = cost
-        self.class_weight = class_weight
-        self.unlabelled = unlabelled
 
     @property
     def _maximises(self) -> bool:  # type: ignore[override]

@@ -58,16 +58,21 @@ class NCMC(CentroidMetric):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
+    unlabelled : float, str or None, default=None
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
+        not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
         Seed of k-means, which keeps the best of 10 starts, of the mini-batches, of
         ``init="random"`` and of randomised PCA.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
-        same total weight.
-    unlabelled : float, str or None, default=None
-        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
 
     Attributes
     ----------
@@ -126,10 +131,11 @@ class NCMC(CentroidMetric):
         tol: float = 1e-5,
         reg: float = 0.0,
         warm_start: bool = False,
-        verbose: int = 0,
-        random_state: Any = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
+        unlabelled_reg: float = 0.0,
+        verbose: int = 0,
+        random_state: Any = None,
     ) -> None:
         super().__init__(
             n_components,
@@ -140,12 +146,13 @@ class NCMC(CentroidMetric):
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            class_weight=class_weight,
+            unlabelled=unlabelled,
+            unlabelled_reg=unlabelled_reg,
             verbose=verbose,
             random_state=random_state,
         )
         self.n_centroids = n_centroids
-        self.class_weight = class_weight
-        self.unlabelled = unlabelled
 
     def _clusters(self, X: Array, labels: Labels) -> np.ndarray:
         A = rescale_for_squares(X)[0]

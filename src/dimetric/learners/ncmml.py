@@ -46,6 +46,16 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
+    unlabelled : float, str or None, default=None
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
+        not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None

@@ -8,7 +8,7 @@ blocks (see :mod:`dimetric._arrays.threads`).
 """
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -109,6 +109,21 @@ def weighted_product(
     return loss, pairs.laplacian_product(total), total[:, -1]
 
 
+def _pair_sum(A: np.ndarray, side: Side, rows: slice, columns: slice, dtype: Any = None) -> float:
+    """Return the sum over pairs, each times the product of its samples' weights, if any."""
+    if side.weights is None:
+        return float(A.sum(dtype=dtype))
+    by_row = A @ side.weights[columns]
+    return float(np.sum(by_row * side.weights[rows], dtype=dtype))
+
+
+def _multiply_by_weights(W: np.ndarray, side: Side, rows: slice, columns: slice) -> None:
+    """Multiply the entry of each pair by the weights of its samples, in place."""
+    if side.weights is not None:
+        W *= side.weights[rows][:, None]
+        W *= side.weights[columns]
+
+
 def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.ndarray, float]:
     """Return the loss, Laplacian product and dloss/db for ``learners.ldml.LDMLRule``."""
     cutoff = -EXPONENT_FRACTION * float(np.log(np.finfo(Z.dtype).tiny))  # e^-cutoff is negligible
@@ -118,26 +133,32 @@ def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.
         size = last - first
         # Count each pair once, and no pair of a sample with itself.
         corner, skipped = T[:, :size], lower_triangle[:size, :size]
-        runs = [
-            (slice(rows.start - first, rows.stop - first), members.stop - first)
-            for rows, members in side.class_runs(first, last)
+        runs = side.class_runs(first, last)
+        similar = [
+            T[rows.start - first : rows.stop - first, : members.stop - first]
+            for rows, members in runs
         ]
+        here, after = slice(first, last), slice(first, None)
         # With t = d2 - b, the loss is log(1 + e^-t), plus t for similar pairs.
         T -= b
         corner[skipped] = 0
-        loss = sum(float(T[rows, :similar_end].sum()) for rows, similar_end in runs)
+        loss = sum(
+            _pair_sum(part, side, rows, slice(first, members.stop))
+            for part, (rows, members) in zip(similar, runs, strict=True)
+        )
         if b > cutoff:  # some t may be below -cutoff, where log(1 + e^-t) = -t
-            loss -= float(np.minimum(T + cutoff, 0).sum())
+            loss -= _pair_sum(np.minimum(T + cutoff, 0), side, here, after)
         corner[skipped] = cutoff
         np.clip(T, -cutoff, cutoff, out=T)
         np.negative(T, out=T)
         np.exp(T, out=T)
         T += 1
-        loss += float(np.log(T).sum())
+        loss += _pair_sum(np.log(T), side, here, after)
         np.reciprocal(T, out=T)
-        for rows, similar_end in runs:
-            T[rows, similar_end:] -= 1
+        for rows, members in runs:
+            T[rows.start - first : rows.stop - first, members.stop - first :] -= 1
         corner[skipped] = 0
+        _multiply_by_weights(T, side, here, after)
         return loss
 
     loss, product, degrees = weighted_product(weigh, Z, V, upper=True)
@@ -156,15 +177,21 @@ def lsi(Z: np.ndarray, V: np.ndarray, side: Side, eps: float) -> tuple[float, np
             np.maximum(R, 0, out=R)
             R += eps
             np.sqrt(R, out=R)
-            loss += float(R.sum(dtype=np.float64))
+            loss += _pair_sum(R, side, rows, dissimilar := slice(members.stop, None), np.float64)
             np.divide(0.5, R, out=R, where=R > 0)
+            _multiply_by_weights(R, side, rows, dissimilar)
         return loss
 
     return *weighted_product(weigh, Z, V, upper=True)[:2], 0.0
 
 
 def softmin(
-    Z: np.ndarray, V: np.ndarray, side: Side, mu: float, left_out: np.ndarray
+    Z: np.ndarray,
+    V: np.ndarray,
+    side: Side,
+    mu: float,
+    left_out: np.ndarray,
+    log_weights: np.ndarray | None = None,
 ) -> tuple[float, float, np.ndarray]:
     r"""Return the parts of a smooth minimum of squared distances between different classes.
 
@@ -177,11 +204,14 @@ def softmin(
     left_out : ndarray of shape (m, 2)
         Pairs of points that are ignored, in ascending order, each with the smaller row index
         first.
+    log_weights : ndarray of shape (n,), optional
+        Logarithms of the weights of the points. The squared distance of a pair is reduced by
+        :math:`\mu \log(w_i w_j)`.
 
     Returns
     -------
     least : float
-        Smallest squared distance :math:`d^2_{\min}`.
+        Smallest squared distance :math:`d^2_{\min}`, reduced as described.
     total : float
         Sum of the weights :math:`e^{(d^2_{\min} - d^2) / \mu}` over all pairs.
     product : ndarray
@@ -197,7 +227,12 @@ def softmin(
                 W[run.start - first : run.stop - first, : members.stop - first] = np.inf
             ignored = left_out[slice(*np.searchsorted(left_out[:, 0], [first, last]))] - first
             W[ignored[:, 0], ignored[:, 1]] = np.inf
-            low = max(0.0, float(W.min()))
+            if log_weights is None:
+                low = max(0.0, float(W.min()))
+            else:
+                W -= mu * log_weights[rows][:, None]
+                W -= mu * log_weights[columns]
+                low = float(W.min())
             if low == np.inf or low > least + SOFTMIN_CUTOFF * mu:  # all weights are negligible
                 continue
             if low < least:

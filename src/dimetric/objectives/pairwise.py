@@ -10,6 +10,7 @@ from dimetric.linalg.scatter import Moments
 from dimetric.objectives.engine import Rule, laplacian_product
 from dimetric.objectives.objective import SimilarityObjective
 from dimetric.objectives.side import Side
+from dimetric.supervision.labels import sum_of_pair_weights
 
 MAX_FLOAT32_ERROR = 1e-3  # largest rounding error of a squared distance in float32
 N_TARGET_STRATA = 10  # samples with targets instead of labels are divided into this many strata
@@ -98,7 +99,10 @@ class PairwiseObjective(SimilarityObjective):
         return within_class_covariance(self.points, self.strata)
 
     def n_similar(self) -> float:
-        """Return the number of pairs of samples with the same class."""
+        """Return the number of pairs of the same class, or the sum of their weights."""
+        if self.side.weights is not None:
+            weights = np.split(to_host(self.side.weights), self.side.class_starts[1:-1])
+            return sum(sum_of_pair_weights(part.astype(np.float64)) for part in weights)
         counts = np.bincount(self.strata)
         return float(counts @ (counts - 1)) / 2
 

@@ -48,7 +48,7 @@ class _MeanLoss:
             self._T = np.diag(np.linalg.inv(self._T.T @ self._T)) ** -0.5
         self._A = L / self._T if self._T.ndim == 1 else np.linalg.solve(self._T.T, L.T).T
         # With a ridge the optimum is finite, and the infimum of the loss is not approached.
-        self.infimum = objective.infimum if problem.ridge == 0 else -np.inf
+        self.infimum = objective.infimum if not np.any(problem.ridge) else -np.inf
 
     def _split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Split a vector into a matrix with one column per feature, and theta."""

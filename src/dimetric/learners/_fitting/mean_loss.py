@@ -10,13 +10,14 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric._warnings import warn
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.coordinates import Coordinates
 from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
+from dimetric.learners._fitting.graph_term import neighbor_scatter
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.plateau import MAX_SLOPE, TOO_LARGE, plateau, slope_in_scale
@@ -29,7 +30,7 @@ from dimetric.learners._fitting.start import (
     fitted_theta,
     named_start,
 )
-from dimetric.objectives.objective import Objective
+from dimetric.objectives.objective import Objective, Ridge, ridge_matrix
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
 from dimetric.solvers.result import (
     FLAT_START,
@@ -38,7 +39,8 @@ from dimetric.solvers.result import (
     NO_DECREASE,
     SLOW_START,
 )
-from dimetric.supervision.labels import Labels, Supervision, Targets
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import Labels, Supervision, Targets, weights_of
 
 LossT = TypeVar("LossT", bound=Objective)
 
@@ -57,9 +59,12 @@ class MeanLossMetric(IterativeMetric[LossT]):
     r"""A learner that minimises a mean loss over maps.
 
     .. math:: \min_L \frac{1}{N} \sum \mathrm{loss}(L) + reg\, \frac{v}{d} |L|_F^2
+              + unlabelled\_reg\, \frac{v}{d} \mathrm{tr}(L G L^T)
 
-    v is the mean variance of the features, so the effect of `reg` does not depend on their unit. A
-    subclass defines its ``_objective``, and may add parameters.
+    v is the mean variance of the features, so the effect of `reg` does not depend on their unit. G
+    is the scatter of the differences between neighbours, labelled or not, with the trace d, see
+    :func:`~dimetric.learners._fitting.graph_term.neighbor_scatter`. A subclass defines its
+    ``_objective``, and may add parameters.
     """
 
     _named_objects: ClassVar[NamedObjects] = {
@@ -72,6 +77,9 @@ class MeanLossMetric(IterativeMetric[LossT]):
         "init": [StrOptions(INIT_NAMES), "array-like"],
         "reg": [Interval(Real, 0, None, closed="left")],
         "warm_start": ["boolean"],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "unlabelled": [Real, str, None],
+        "unlabelled_reg": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
     reg: float | None
@@ -94,6 +102,9 @@ class MeanLossMetric(IterativeMetric[LossT]):
         tol: float = 1e-5,
         reg: float | None = 0.0,
         warm_start: bool = False,
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
+        unlabelled_reg: float = 0.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -105,6 +116,9 @@ class MeanLossMetric(IterativeMetric[LossT]):
         self.tol = tol
         self.reg = reg
         self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.unlabelled = unlabelled
+        self.unlabelled_reg = unlabelled_reg
         self.verbose = verbose
         self.random_state = random_state
 
@@ -116,7 +130,23 @@ class MeanLossMetric(IterativeMetric[LossT]):
         X passed to `fit`, followed by the indices of unlabelled samples.
         """
 
+    @property
+    def _uses_unlabelled(self) -> bool:  # type: ignore[override]
+        return self.unlabelled_reg > 0
+
     def _problem(self, X: Array, supervision: Supervision) -> Problem[LossT]:
+        graph = None
+        if self.unlabelled_reg > 0:
+            graph = neighbor_scatter(X, weights_of(supervision))
+            if isinstance(supervision, Labels) and not self._keeps_rows:
+                labelled = np.flatnonzero(supervision.codes >= 0)
+                X, supervision = take_rows(X, labelled), supervision.reordered(labelled)
+        return self._labelled_problem(X, supervision, graph)
+
+    def _labelled_problem(
+        self, X: Array, supervision: Supervision, graph: np.ndarray | None
+    ) -> Problem[LossT]:
+        """Return the problem of labelled samples, with the matrix G of the graph, if any."""
         X, supervision, order = in_canonical_order(X, supervision)
         X, factor = rescale_for_squares(X)  # all parameters are scale-free
         if not bool(namespace(X).any(X[:1, :] != X)):
@@ -128,8 +158,18 @@ class MeanLossMetric(IterativeMetric[LossT]):
         # zero, or the solver works on metrics, whose maps have another number of rows.
         keep_outside = self._used_reg() == 0 and self._solver().steps_over == "maps"
         start, is_rescaled = self._start(X, supervision, factor)
-        coordinates = Coordinates.of(X, start, keep_outside=keep_outside, rotate=not self.diagonal)
-        ridge = self._used_reg() * coordinates.mean_variance / X.shape[1]
+        # Unlabelled samples may vary outside of the span of the labelled samples.
+        coordinates = Coordinates.of(
+            X,
+            start,
+            weights_of(supervision),
+            keep_outside=keep_outside,
+            rotate=graph is None and not self.diagonal,
+        )
+        unit = coordinates.mean_variance / X.shape[1]
+        ridge: Ridge = self._used_reg() * unit
+        if graph is not None:
+            ridge = ridge_matrix(ridge, X.shape[1]) + self.unlabelled_reg * unit * graph
         objective = self._objective(coordinates.samples, supervision, order)
         if is_rescaled:
             scale, theta = fitted_scale(
@@ -143,7 +183,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
             start=coordinates.start,
             restore=lambda L: asarray_like(coordinates.map_of_samples(L) * factor, X),
             ridge=ridge,
-            ridge_outside=ridge * coordinates.dropped_squared_norm,
+            ridge_outside=self._used_reg() * unit * coordinates.dropped_squared_norm,
             sample_scale=coordinates.sample_scale * factor,
             theta=theta,
             preconditioner=coordinates.feature_scaling(same_unit=self._same_unit),
@@ -232,7 +272,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
         solution = solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
         result = converged_in_float32(solution.result, problem.objective)
         solution = replace(solution, result=result)
-        if problem.ridge > 0 or solver.uses_batches:
+        if np.any(problem.ridge) or solver.uses_batches:
             return solution
         return scaled_up_if_separable(problem.objective, solution, self.tol)
 

@@ -7,6 +7,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, namespace
+from dimetric.objectives.objective import Ridge
 from dimetric.solvers import Result, Solver
 from dimetric.solvers.certificates import Certificate
 
@@ -19,7 +20,7 @@ MapCallback = Callable[[Callable[[], np.ndarray], float, int], bool]
 
 @dataclass(frozen=True)
 class Problem(Generic[ObjectiveT]):
-    """The problem of a learner in the coordinates of the solver.
+    r"""The problem of a learner in the coordinates of the solver.
 
     The points are the samples in these coordinates.
 
@@ -31,8 +32,9 @@ class Problem(Generic[ObjectiveT]):
         The initial map of the points.
     restore : callable
         Converts a map of the points into the map of the samples, ``components_``.
-    ridge : float
-        Weight of the squared Frobenius norm of a map of the points.
+    ridge : float or ndarray of shape (d, d)
+        Weight of the squared Frobenius norm of a map L of the points, or the matrix R of a penalty
+        :math:`\mathrm{tr}(L R L^T)`.
     ridge_outside : float
         Ridge penalty of the part of the start that the coordinates drop. It is added to the
         objective at the start only.
@@ -54,7 +56,7 @@ class Problem(Generic[ObjectiveT]):
     objective: ObjectiveT
     start: np.ndarray
     restore: Callable[[np.ndarray], Array]
-    ridge: float = 0.0
+    ridge: Ridge = 0.0
     ridge_outside: float = 0.0
     sample_scale: float = 1.0
     theta: np.ndarray = field(default_factory=lambda: np.zeros(0))

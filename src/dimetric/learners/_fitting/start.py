@@ -10,7 +10,7 @@ from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric.learners.lda import LDA
 from dimetric.learners.pca import PCA
-from dimetric.objectives.objective import Objective, on_maps
+from dimetric.objectives.objective import Objective, Ridge, on_maps
 from dimetric.solvers import LBFGS
 from dimetric.solvers.result import INFIMUM_REACHED, is_infimum
 
@@ -105,7 +105,7 @@ def checked_start(
 
 
 def fitted_scale(
-    objective: Objective, L0: np.ndarray, ridge: float, *, search: bool = True
+    objective: Objective, L0: np.ndarray, ridge: Ridge, *, search: bool = True
 ) -> tuple[float, np.ndarray]:
     """Return a factor for the start, and the extra parameters that fit the rescaled start.
 
@@ -119,8 +119,8 @@ def fitted_scale(
         The objective.
     L0 : ndarray of shape (k, d)
         The start.
-    ridge : float
-        Weight of the squared Frobenius norm of the map.
+    ridge : float or ndarray of shape (d, d)
+        Weight of the squared Frobenius norm of the map, or a matrix, as in :func:`on_maps`.
     search : bool, default=True
         Whether to minimise the objective over the scale. If False, a typical squared distance
         under the rescaled start is ``FIXED_SQUARED_DISTANCE``. If the start then separates the
