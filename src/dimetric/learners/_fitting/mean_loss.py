@@ -40,7 +40,13 @@ from dimetric.solvers.result import (
     SLOW_START,
 )
 from dimetric.supervision._weights import ClassWeight
-from dimetric.supervision.labels import Labels, Supervision, Targets, weights_of
+from dimetric.supervision.labels import (
+    Labels,
+    Supervision,
+    Targets,
+    relative_weights,
+    weights_of,
+)
 
 LossT = TypeVar("LossT", bound=Objective)
 
@@ -162,7 +168,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
         coordinates = Coordinates.of(
             X,
             start,
-            weights_of(supervision),
+            relative_weights(supervision),
             keep_outside=keep_outside,
             rotate=graph is None and not self.diagonal,
         )
