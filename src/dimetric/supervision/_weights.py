@@ -49,7 +49,7 @@ def checked_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | No
             row = int(np.argmax(is_wrong))
             raise ValueError(f"sample_weight[{row}] is {weights[row]}, but {reason}.")
     if not np.any(weights > 0):
-        raise ValueError("All sample weights are 0, so there is nothing to learn from.")
+        raise ValueError("All sample weights are zero, so there is nothing to learn from.")
     return weights
 
 
