@@ -8,8 +8,8 @@ from sklearn.utils import Tags
 from dimetric._arrays.namespaces import Array
 from dimetric._compat import fit_method
 from dimetric.classify._base import DistanceClassifier, accuracy, values_like
-from dimetric.classify._neighbors import (
-    NeighborsEstimator,
+from dimetric.classify._neighbors import NeighborsEstimator
+from dimetric.classify._votes import (
     Weights,
     has_several_outputs,
     most_voted,
@@ -97,6 +97,10 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     classes_: Any
     _multi_output: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **NeighborsEstimator._parameter_constraints,
+        **DistanceClassifier._parameter_constraints,
+    }
     _codes: np.ndarray
 
     def __init__(

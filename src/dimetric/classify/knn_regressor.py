@@ -15,8 +15,8 @@ from dimetric.classify._neighbors import (
     NeighborsEstimator,
     class_learner_message,
     learns_from_classes,
-    weight_function,
 )
+from dimetric.classify._votes import weight_function
 from dimetric.supervision._weights import checked_sample_weight
 from dimetric.supervision.labels import may_be_classes
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._compat import Interval, fit_method
-from dimetric.classify._neighbors import Weights, points_like, weight_function
+from dimetric.classify._neighbors import points_like
+from dimetric.classify._votes import Weights, weight_function
 from dimetric.classify._weights import ClassWeights
 from dimetric.classify.knn import KNNClassifier
 from dimetric.neighbors.ties import Neighborhoods, WeightFunction

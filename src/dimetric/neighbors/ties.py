@@ -176,23 +176,18 @@ class Neighborhoods:
     def sums_between(self, values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Return the sum of the values of the points whose distances are between two bounds.
 
-        Parameters
-        ----------
-        values : ndarray of shape (m,)
-            Values of the points.
-        low, high : ndarray of shape (n,)
-            Bounds for each query. At most the k-th distance, up to the tolerance.
+        `values` has shape (m,). The bounds, of shape (n,), are at most the k-th distance of each
+        query, up to the tolerance.
         """
         first = np.arange(self._n) if self._equal_queries is None else self._equal_queries.first
         low, high = low[first], high[first]
         at_points = values if self._equal is None else self._equal.totals(values)
         sums, has_own = np.empty(self._query.n), np.zeros(self._query.n)
         for block in self._blocks():
-            inside = block.split(low[block.queries], high[block.queries])[1]
-            sums[block.queries] = np.add.reduceat(
-                at_points[block.points] * inside, block.starts[:-1]
-            )
-            has_own[block.queries] = inside[block.starts[:-1]]
+            queries, first = block.queries, block.starts[:-1]
+            inside = block.split(low[queries], high[queries])[1]
+            sums[queries] = np.add.reduceat(at_points[block.points] * inside, first)
+            has_own[queries] = inside[first]
         index = slice(None) if self._equal_queries is None else self._equal_queries.index
         return sums[index] - has_own[index] * values if self._has_own_entries else sums[index]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dimetric._arguments import check_types
 from dimetric.classify._base import accuracy
-from dimetric.classify._neighbors import Weights
+from dimetric.classify._votes import Weights
 from dimetric.classify.knn import KNNClassifier
 
 __all__ = ["KNNScore", "checked_neighbors", "knn_accuracies", "knn_scores", "named_learners"]
