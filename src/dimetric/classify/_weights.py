@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
@@ -99,7 +100,7 @@ def weight_arguments(estimator: BaseEstimator, sample_weight: Any) -> dict[str, 
     """Return the arguments that pass sample weights to ``fit`` of an estimator.
 
     The result is empty if the estimator does not use weights. In a pipeline, every step that uses
-    weights gets them.
+    weights gets them. With metadata routing, the steps that request weights get them.
 
     Examples
     --------
@@ -111,6 +112,8 @@ def weight_arguments(estimator: BaseEstimator, sample_weight: Any) -> dict[str, 
     if sample_weight is None:
         return {}
     if isinstance(estimator, Pipeline):
+        if get_config()["enable_metadata_routing"]:
+            return {"sample_weight": sample_weight}  # the steps request it
         return {
             f"{name}__{key}": value
             for name, step in estimator.steps
