@@ -61,6 +61,36 @@ def _parts(L: Array | None, differences: Array) -> Array:
     return differences * (differences @ L.T @ L)
 
 
+def explain_pair_of(model: Any, x: Array, x2: Array) -> Array:
+    """Return the parts of squared distances, also for a pipeline that ends with a learner.
+
+    The parts of a pipeline refer to the features of its last step, such as scaled features.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import MaxAbsScaler
+    >>> from dimetric import KNNClassifier
+    >>> X = np.array([[0.0, 1.0], [4.0, 2.0], [1.0, 0.0]])
+    >>> model = make_pipeline(MaxAbsScaler(), KNNClassifier(1)).fit(X, [0, 1, 1])
+    >>> explain_pair_of(model, X[0], X[1])
+    array([1.  , 0.25])
+    """
+    if isinstance(model, Pipeline):
+        (first, is_row), (second, is_row2) = _as_block(x), _as_block(x2)
+        before, model = model[:-1], model[-1]
+        if len(before):
+            first, second = before.transform(first), before.transform(second)
+        parts = explain_pair_of(model, first, second)
+        return parts[0] if is_row and is_row2 else parts
+    if not hasattr(model, "explain_pair"):
+        raise ValueError(
+            f"{type(model).__name__} has no method explain_pair. Use a learner of a linear map, "
+            "such as NCA, or a classifier with such a learner."
+        )
+    return model.explain_pair(x, x2)
+
+
 def _as_block(x: Any) -> tuple[Any, bool]:
     """Return x as a block of rows, and whether it was a single row."""
     if hasattr(x, "to_frame") and hasattr(x, "index"):  # a pandas Series, with feature names
