@@ -351,3 +351,18 @@ def test_class_weights_reach_the_learner():
 def test_weighted_centroids_of_several_clusters():
     model = NCMCClassifier(1, random_state=0).fit(X, y, sample_weight=W)
     assert_allclose(model.centroids_, NCMClassifier().fit(X, y, sample_weight=W).centroids_)
+    # With two clusters of three points, the two lightest points that are near share one.
+    points, labels = np.array([[0.0], [4.0], [9.0]]), np.zeros(3)
+    for weights, expected in (
+        ([1, 1, 1], [2, 9]),
+        ([1, 1, 0.1], [2, 9]),
+        ([9, 0.1, 0.1], [0, 6.5]),
+    ):
+        model = NCMCClassifier(2, random_state=0).fit(points, labels, sample_weight=weights)
+        assert_allclose(np.sort(model.centroids_.ravel()), expected)
+    repeats = np.arange(len(X)) % 3 + 1
+    weighted = NCMCClassifier(2, random_state=0).fit(X, y, sample_weight=repeats)
+    repeated = NCMCClassifier(2, random_state=0).fit(
+        np.repeat(X, repeats, axis=0), np.repeat(y, repeats)
+    )
+    assert_allclose(weighted.score(X, y, repeats), repeated.score(X, y, repeats), atol=0.1)

@@ -53,15 +53,15 @@ class CentroidClassifier(DistanceClassifier):
             The fitted classifier.
         """
         training = self._checked_training(X, y, sample_weight)
-        codes, weights = training.codes, training.weights
+        codes, weights = training.codes, relative_weights(training.weights)
         Z = self._fit_learner(
-            training.samples, training.y, weights, weights_given=sample_weight is not None
+            training.samples, training.y, training.weights, weights_given=sample_weight is not None
         )
         clusters = self._clusters(Z, codes, weights)
         owners = np.empty(np.max(clusters) + 1, dtype=np.int64)
         owners[clusters] = codes
         self._owners = owners
-        self.centroids_ = _weighted_means(Z, clusters, len(owners), relative_weights(weights))
+        self.centroids_ = _weighted_means(Z, clusters, len(owners), weights)
         self.centroid_classes_ = self.classes_[owners]
         return self
 
@@ -217,7 +217,7 @@ class NCMCClassifier(CentroidClassifier):
         self.class_weight = class_weight
 
     def _clusters(self, Z: Array, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        return class_clusters(Z, codes, self.n_centroids, self.classes_, self.random_state)
+        return class_clusters(Z, codes, self.n_centroids, self.classes_, self.random_state, weights)
 
 
 def _weighted_means(
