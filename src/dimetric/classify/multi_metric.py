@@ -30,7 +30,9 @@ class MultiMetricKNNClassifier(KNNClassifier):
     The distance to a training sample is measured in the metric of its class, because classes may
     differ in shape. All maps :math:`L_c` are learned jointly with the objective of LMNN. The margin
     is the same for all classes, which makes distances in different metrics comparable [1]_. v is
-    the mean variance of the features, so the effect of `reg` does not depend on their unit.
+    the mean variance of the features, so the effect of `reg` does not depend on their unit. With
+    sample weights w, divided by their mean, all terms of i are multiplied by :math:`w_i`, and those
+    of the impostor l also by :math:`w_l`.
 
     Parameters
     ----------
@@ -148,7 +150,10 @@ class MultiMetricKNNClassifier(KNNClassifier):
         Z = Z - xp.mean(Z, axis=0)
         spread = float(xp.sum(xp.mean(xp.astype(Z, xp.float64) ** 2, axis=0))) ** 0.5
         factor = 1 / spread if spread > 0 else 1.0
-        objective = MultiMetricMargins(Z * factor, self._codes[order], self.n_neighbors, self.mu)
+        weights = self._weights_of_votes()
+        weights = None if weights is None else (weights / np.mean(weights))[order]
+        codes = self._codes[order]
+        objective = MultiMetricMargins(Z * factor, codes, self.n_neighbors, self.mu, weights)
         mean_variance = (spread * factor) ** 2 / Z.shape[1] or 1.0
         maps, result = self._solve(objective, self.reg * mean_variance)
         result.warn_unless_converged(
