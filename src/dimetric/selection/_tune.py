@@ -109,13 +109,12 @@ def tune(
     grids = _grids(param_grid, prefix)
     if greater_is_better is None:
         greater_is_better = _greater_is_better(estimator, criterion)
+    weights = checked_sample_weight(sample_weight, n_rows(X))
     folds = splits(
         X, y, cv, n_repeats, random_state, groups=groups, stratify=not is_regressor(estimator)
     )
-    weights = checked_sample_weight(sample_weight, n_rows(X))
     if isinstance(criterion, str) and criterion not in ("score", "time"):
-        # Raise here, because a search only warns.
-        scoring(fit_weighted(clone(model), X, y, weights), None, None)
+        scoring(clone(model).fit(X, y), None, None)  # raise here, because a search only warns
     search = model_selection.GridSearchCV(model, grids)
     if n_iter is not None:
         options = {"n_iter": n_iter, "random_state": random_generator(random_state)}

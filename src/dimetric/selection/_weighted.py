@@ -49,6 +49,10 @@ class WeightedEstimator(BaseEstimator):
         self.model_ = fit_weighted(clone(self.model), X, y, weights)
         return self
 
+    def predict(self, rows: np.ndarray) -> Any:
+        """Return the predictions of the fitted model for the given rows."""
+        return self.model_.predict(take_samples(self.X, rows))
+
     def score(self, rows: np.ndarray, y: Any = None) -> float:
         """Return the weighted score of the fitted model on the given rows."""
         X, weights = self.samples(rows)
