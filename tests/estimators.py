@@ -234,14 +234,11 @@ def each_with(name, values, *, where, learners=LEARNERS):
     return pytest.mark.parametrize(("learner", name), pairs, ids=name_of)
 
 
-def each_check(estimators, expected_failures=None):
-    """Parametrize a test over scikit-learn's checks, without those of absent array libraries.
-
-    `expected_failures` returns the names of the checks that an estimator fails, with the reasons.
-    """
+def each_check(estimators):
+    """Parametrize a test over scikit-learn's checks, without those of absent array libraries."""
     from sklearn.utils.estimator_checks import parametrize_with_checks
 
-    mark = parametrize_with_checks(estimators, expected_failed_checks=expected_failures)
+    mark = parametrize_with_checks(estimators)
     names, cases = mark.args
     cases = [case for case in cases if not any(f"'{library}'" in repr(case) for library in ABSENT)]
     return pytest.mark.parametrize(names, cases, ids=cache(mark.kwargs["ids"]))
