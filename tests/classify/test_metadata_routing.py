@@ -11,7 +11,19 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from dimetric import ITML, LMNN, NCA, PCA, Kernelized, KNNClassifier, KNNRegressor, NCMClassifier
+from dimetric import (
+    ITML,
+    LMNN,
+    NCA,
+    PCA,
+    EnergyClassifier,
+    Kernelized,
+    KNNClassifier,
+    KNNRegressor,
+    MultiMetricKNNClassifier,
+    NCMCClassifier,
+    NCMClassifier,
+)
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
@@ -22,6 +34,11 @@ pytestmark = [
 X, y = samples(n=60)
 NEW = samples(n=30, seed=1)[0]
 W = np.random.default_rng(0).uniform(0.1, 3, size=60)
+SLOW = EnergyClassifier, MultiMetricKNNClassifier, NCMCClassifier
+QUICK_FIRST = [
+    pytest.param(model, marks=[pytest.mark.slow] if isinstance(model, SLOW) else [])
+    for model in MODELS
+]
 FOLDS = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
 
 
@@ -48,7 +65,7 @@ def requests(model):
     return clone(model).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", QUICK_FIRST, ids=str)
 def test_pipelines_and_searches_pass_weights(model, routing):
     model = clone(model)
     if model.learner is not None:

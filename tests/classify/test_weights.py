@@ -156,6 +156,7 @@ def test_weight_0_is_absence(model):
         assert_array_equal(weighted.target_weights_[present], absent.target_weights_)
 
 
+@pytest.mark.slow
 @each
 def test_constant_weights_change_nothing(model):
     plain = clone(model).fit(X, y)
@@ -239,6 +240,7 @@ def test_class_weights_are_factors_of_sample_weights(model):
     assert_allclose(by_class._class_scores(NEW), expected._class_scores(NEW), rtol=1e-6)
 
 
+@pytest.mark.slow
 @each_classifier
 def test_balanced_classes_have_the_same_total_weight(model):
     rare = np.flatnonzero((y > 0) | (np.arange(len(y)) % 2 == 0))

@@ -13,7 +13,15 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from dimetric import LDA, PCA, KNNClassifier, NCMClassifier
+from dimetric import (
+    LDA,
+    PCA,
+    EnergyClassifier,
+    KNNClassifier,
+    MultiMetricKNNClassifier,
+    NCMCClassifier,
+    NCMClassifier,
+)
 from dimetric.selection import (
     choose_dimension,
     cross_validate,
@@ -29,6 +37,11 @@ pytestmark = [
 ]
 X, y = samples(n=60)
 W = np.random.default_rng(0).uniform(0.1, 3, size=60) * (np.arange(60) % 7 > 0)
+SLOW = EnergyClassifier, MultiMetricKNNClassifier, NCMCClassifier
+QUICK_FIRST = [
+    pytest.param(model, marks=[pytest.mark.slow] if isinstance(model, SLOW) else [])
+    for model in MODELS
+]
 FOLDS = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
 
 
@@ -69,7 +82,7 @@ def expected_scores(model):
     return np.transpose(scores)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", QUICK_FIRST, ids=str)
 def test_cross_validate(model):
     result = cross_validate(model, X, y, sample_weight=W, cv=FOLDS)
     expected = expected_scores(model)
