@@ -29,8 +29,18 @@ RNG = np.random.default_rng(0)
 W = RNG.uniform(0.1, 3, size=len(X))
 SOME = W * (np.arange(len(X)) % 4 != 1)  # a quarter of the weights are 0
 CLASSIFIERS = [model for model in MODELS if is_classifier(model)]
-each = pytest.mark.parametrize("model", MODELS, ids=str)
-each_classifier = pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
+FIRST = [model for i, model in enumerate(MODELS) if type(model) not in map(type, MODELS[:i])]
+
+
+def each_of(models):
+    """Parametrize a test over models. Only the first of each class is quick."""
+    marked = [
+        pytest.param(model, marks=[] if model in FIRST else [pytest.mark.slow]) for model in models
+    ]
+    return pytest.mark.parametrize("model", marked, ids=str)
+
+
+each, each_classifier = each_of(MODELS), each_of(CLASSIFIERS)
 
 
 def naive_shares(distances, k, weights):
@@ -205,19 +215,13 @@ BAD = {
 
 
 @each
-@pytest.mark.parametrize("kind", BAD)
-def test_bad_weights(model, kind):
-    weights, sentence = BAD[kind]
-    with pytest.raises(ValueError, match=sentence):
-        clone(model).fit(X, y, sample_weight=weights)
-
-
-@each
-@pytest.mark.parametrize("kind", BAD)
-def test_bad_weights_of_a_score(model, kind):
-    weights, sentence = BAD[kind]
-    with pytest.raises(ValueError, match=sentence):
-        clone(model).fit(X, y).score(X, y, sample_weight=weights)
+def test_bad_weights(model):
+    fitted = clone(model).fit(X, y)
+    for weights, sentence in BAD.values():
+        with pytest.raises(ValueError, match=sentence):
+            clone(model).fit(X, y, sample_weight=weights)
+        with pytest.raises(ValueError, match=sentence):
+            fitted.score(X, y, sample_weight=weights)
 
 
 def test_too_few_samples_of_positive_weight():
