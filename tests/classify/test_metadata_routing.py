@@ -5,11 +5,12 @@ import pytest
 from estimators import MODELS, samples
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from weighted import Shift
 
 from dimetric import (
     ITML,
@@ -40,18 +41,6 @@ QUICK_FIRST = [
     for model in MODELS
 ]
 FOLDS = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
-
-
-class Shift(TransformerMixin, BaseEstimator):
-    """Subtract the weighted mean, and record the weights."""
-
-    def fit(self, X, y=None, sample_weight=None):
-        self.weights_ = sample_weight
-        self.mean_ = np.average(X, axis=0, weights=sample_weight)
-        return self
-
-    def transform(self, X):
-        return X - self.mean_
 
 
 @pytest.fixture

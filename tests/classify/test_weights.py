@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from weighted import Shift
 
 from dimetric import (
     PCA,
@@ -296,18 +297,6 @@ def test_class_weights_of_several_outputs():
 
 
 # Weights of the learner
-
-
-class Shift(TransformerMixin, BaseEstimator):
-    """Subtract the weighted mean, and record the weights."""
-
-    def fit(self, X, y=None, sample_weight=None):
-        self.weights_ = sample_weight
-        self.mean_ = np.average(X, axis=0, weights=sample_weight)
-        return self
-
-    def transform(self, X):
-        return X - self.mean_
 
 
 class Weighing(PCA):
