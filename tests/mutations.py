@@ -55,6 +55,10 @@ MODULES = {
         ],
         "test_pca or [PCA or -PCA",
     ),
+    "classify/_votes.py": (
+        ["tests/classify/test_knn.py", "tests/classify/test_weights.py"],
+        "",
+    ),
     "classify/_neighbors.py": (
         [
             "tests/classify/test_knn.py",

@@ -12,6 +12,7 @@ from dimetric._arrays.squared_distances import squared_distances
 from dimetric._arrays.validation import checked_mapped, ignoring_overflow
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
+from dimetric.classify._weights import ClassWeights, relative_weights
 from dimetric.learners._class_clusters import class_clusters
 from dimetric.objectives.centroids import group_means
 
@@ -24,7 +25,7 @@ class CentroidClassifier(DistanceClassifier):
     _owners: np.ndarray  # class code of each centroid
 
     @abstractmethod
-    def _clusters(self, Z: Array, codes: np.ndarray) -> np.ndarray:
+    def _clusters(self, Z: Array, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """Return the cluster index of each mapped sample.
 
         Clusters are numbered from 0 in the order of classes. All samples of a cluster have the
@@ -32,7 +33,7 @@ class CentroidClassifier(DistanceClassifier):
         """
 
     @fit_method
-    def fit(self, X: Array, y: Any) -> Self:
+    def fit(self, X: Array, y: Any, sample_weight: Any = None) -> Self:
         """Learn the distance and find the centroids.
 
         Parameters
@@ -42,19 +43,25 @@ class CentroidClassifier(DistanceClassifier):
             namespace.
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which are at least 0. A sample of weight 0 is left out. The
+            weights are also passed to the learner if it uses weights.
 
         Returns
         -------
         self : object
             The fitted classifier.
         """
-        samples, codes = self._checked_classes(X, y)
-        Z = self._fit_learner(samples, self.classes_[codes])
-        clusters = self._clusters(Z, codes)
+        training = self._checked_training(X, y, sample_weight)
+        codes, weights = training.codes, relative_weights(training.weights)
+        Z = self._fit_learner(
+            training.samples, training.y, training.weights, weights_given=sample_weight is not None
+        )
+        clusters = self._clusters(Z, codes, weights)
         owners = np.empty(np.max(clusters) + 1, dtype=np.int64)
         owners[clusters] = codes
         self._owners = owners
-        self.centroids_ = group_means(Z, clusters, len(owners))
+        self.centroids_ = _weighted_means(Z, clusters, len(owners), weights)
         self.centroid_classes_ = self.classes_[owners]
         return self
 
@@ -95,7 +102,8 @@ class NCMClassifier(CentroidClassifier):
     .. math:: \hat y(x) = \arg\min_c |L x - \mu_c|^2, \qquad
               p(c \mid x) = \frac{e^{-|L x - \mu_c|^2 / 2}}{\sum_{c'} e^{-|L x - \mu_{c'}|^2 / 2}}
 
-    L is the map of the learner, and :math:`\mu_c` is the mean of the mapped samples of class c. The
+    L is the map of the learner, and :math:`\mu_c` is the mean of the mapped samples of class c,
+    weighted by the sample weights if there are any: a sample of weight 2 counts as two samples. The
     probabilities follow the model of :class:`~dimetric.NCMML` [1]_.
 
     Parameters
@@ -103,6 +111,9 @@ class NCMClassifier(CentroidClassifier):
     learner : learner or None, default=None
         Learner of the distance, or any transformer. A copy of it is fitted. If None, the Euclidean
         distance is used.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. A class that is not in the dict
+        has the weight 1. With ``"balanced"``, all classes have the same total weight.
 
     Attributes
     ----------
@@ -132,10 +143,11 @@ class NCMClassifier(CentroidClassifier):
     [0.93, 0.99]
     """
 
-    def __init__(self, learner: Any = None) -> None:
+    def __init__(self, learner: Any = None, *, class_weight: ClassWeights = None) -> None:
         self.learner = learner
+        self.class_weight = class_weight
 
-    def _clusters(self, Z: Array, codes: np.ndarray) -> np.ndarray:
+    def _clusters(self, Z: Array, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         return codes
 
 
@@ -145,8 +157,9 @@ class NCMCClassifier(CentroidClassifier):
     .. math:: \hat y(x) = \arg\min_c \min_{m: y_m = c} |L x - \mu_m|^2
 
     L is the map of the learner. The centroids :math:`\mu_m` of a class are the result of k-means on
-    its mapped samples. The probabilities are a softmax over the nearest centroid of each class, so
-    the predicted class is the most probable one.
+    its mapped samples, weighted by the sample weights if there are any. The probabilities are a
+    softmax over the nearest centroid of each class, so the predicted class is the most probable
+    one.
 
     Parameters
     ----------
@@ -158,6 +171,9 @@ class NCMCClassifier(CentroidClassifier):
         distance is used.
     random_state : int, RandomState or None, default=None
         Random seed of k-means, which keeps the best of 10 starts.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. A class that is not in the dict
+        has the weight 1. With ``"balanced"``, all classes have the same total weight.
 
     Attributes
     ----------
@@ -188,11 +204,30 @@ class NCMCClassifier(CentroidClassifier):
     }
 
     def __init__(
-        self, n_centroids: Any = 3, *, learner: Any = None, random_state: Any = None
+        self,
+        n_centroids: Any = 3,
+        *,
+        learner: Any = None,
+        random_state: Any = None,
+        class_weight: ClassWeights = None,
     ) -> None:
         self.n_centroids = n_centroids
         self.learner = learner
         self.random_state = random_state
+        self.class_weight = class_weight
 
-    def _clusters(self, Z: Array, codes: np.ndarray) -> np.ndarray:
-        return class_clusters(Z, codes, self.n_centroids, self.classes_, self.random_state)
+    def _clusters(self, Z: Array, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        return class_clusters(Z, codes, self.n_centroids, self.classes_, self.random_state, weights)
+
+
+def _weighted_means(
+    Z: Array, groups: np.ndarray, n_groups: int, weights: np.ndarray | None
+) -> Array:
+    """Return the weighted mean of each group of samples in Z's dtype."""
+    if weights is None:
+        return group_means(Z, groups, n_groups)
+    xp = namespace(Z)
+    weighted = xp.astype(Z, xp.float64) * asarray_like(weights, Z, dtype=xp.float64)[:, None]
+    mean_weights = np.bincount(groups, weights, n_groups) / np.bincount(groups, minlength=n_groups)
+    means = group_means(weighted, groups, n_groups)
+    return xp.astype(means / asarray_like(mean_weights, Z, dtype=xp.float64)[:, None], Z.dtype)

@@ -98,6 +98,8 @@ class Vote:
     tolerance : TieTolerance or None
         The tolerance of distances within which points share votes. None if the first of several
         nearest points votes.
+    weights : ndarray of shape (m,) or None
+        Factors of the votes of the points. None if all are 1.
     """
 
     points: np.ndarray
@@ -106,6 +108,7 @@ class Vote:
     k: int
     by_distance: bool
     tolerance: TieTolerance | None
+    weights: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -285,6 +288,7 @@ def _vote_of(step: Any) -> Vote:
         int(step.n_neighbors),
         step.weights == "distance",
         tolerance,
+        step._weights_of_votes(),
     )
 
 

@@ -96,7 +96,12 @@ SCHEMA = {
     },
     "DistanceEstimator": {"learner_": "estimator or none"},
     "DistanceClassifier": {"classes_": "labels C"},
-    "NeighborsEstimator": {"_points": "float n k", "n_samples_fit_": "count"},
+    "NeighborsEstimator": {
+        "_points": "float n k",
+        "n_samples_fit_": "count",
+        "_vote_weights": "maybe float n",
+        "_rows": "maybe int n",
+    },
     # With several outputs, classes_ is a list, and the rows of _codes have a code for each output.
     "KNNClassifier": {
         "classes_": "labels C or several labels *",
@@ -120,6 +125,7 @@ SCHEMA = {
         "_centre": "float k",
         "_thresholds": "float n t",
         "_weights": "maybe float n t or none",
+        "_sample_weights": "maybe float n",
         "_k": "count",
         "_mu": "number",
     },

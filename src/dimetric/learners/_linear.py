@@ -11,6 +11,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, tak
 from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
 from dimetric._compat import check_same_namespace, wrap_like_input
 from dimetric.learners._base import Learner
+from dimetric.learners._pair_explanation import explain_pair_with
 from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.linalg.psd import metric_of
 
@@ -93,6 +94,29 @@ class LinearMetric(PairScoringMixin, Learner):
         """Return the symmetric positive semidefinite matrix M = L^T L of the distance."""
         check_is_fitted(self)
         return metric_of(self.components_)
+
+    def explain_pair(self, x: Array, x2: Array) -> Array:
+        r"""Return the part of each feature in the squared distance between two samples.
+
+        .. math:: d^2(x, x') = \sum_k \delta_k (M \delta)_k, \qquad \delta = x - x'
+
+        A part is negative if the feature brings the samples closer, because its difference
+        compensates those of correlated features.
+
+        Parameters
+        ----------
+        x, x2 : array-like of shape (n_features,) or (n_samples, n_features)
+            Samples, such as rows of an array or of a data frame. The rows of two blocks are
+            compared one by one, and one sample is compared with all rows of a block.
+
+        Returns
+        -------
+        parts : array of shape (n_features,) or (n_samples, n_features)
+            The parts :math:`\delta_k (M \delta)_k`, which sum to the squared distance, in the array
+            library, dtype and device of x.
+        """
+        check_is_fitted(self)
+        return explain_pair_with(self, self, x, x2)
 
     def metadata(self) -> dict[str, Any]:
         """Return information about the fit, such as the objective, iterations, rank and time."""

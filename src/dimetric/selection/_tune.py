@@ -18,8 +18,15 @@ from dimetric.classify.knn import KNNClassifier
 from dimetric.learners._inner_learner import last_step
 from dimetric.selection._cross_validation import default_score, require_method, zero_score
 from dimetric.selection._knn_scores import checked_neighbors, knn_accuracies
-from dimetric.selection._splits import splits
+from dimetric.selection._splits import n_rows, splits
 from dimetric.selection._tuning_result import TuningResult, best_index, cv_results
+from dimetric.selection._weighted import (
+    WeightedEstimator,
+    fit_weighted,
+    fitted_model,
+    with_weights,
+)
+from dimetric.supervision._weights import checked_sample_weight
 
 __all__ = ["tune", "tune_knn"]
 
@@ -38,6 +45,7 @@ def tune(
     criterion: int | str | None = None,
     greater_is_better: bool | None = None,
     n_iter: int | None = None,
+    sample_weight: Any = None,
     groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
@@ -67,6 +75,9 @@ def tune(
         times, iterations, gaps and objectives. Other criteria require True or False.
     n_iter : int or None, default=None
         Number of random candidates to try. If None, all candidates are tried.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples, in the fits and in the scores. Learners that do not use weights are
+        fitted without them.
     groups, cv, n_repeats, n_jobs
         As in :func:`cross_validate`.
     random_state : int, RandomState or None, default=None
@@ -98,6 +109,7 @@ def tune(
     grids = _grids(param_grid, prefix)
     if greater_is_better is None:
         greater_is_better = _greater_is_better(estimator, criterion)
+    weights = checked_sample_weight(sample_weight, n_rows(X))
     folds, _ = splits(
         X, y, cv, n_repeats, random_state, groups=groups, stratify=not is_regressor(estimator)
     )
@@ -107,12 +119,12 @@ def tune(
     if n_iter is not None:
         options = {"n_iter": n_iter, "random_state": random_generator(random_state)}
         search = model_selection.RandomizedSearchCV(model, grids, **options)
-    results = _search(search.set_params(scoring=scoring, cv=folds, n_jobs=n_jobs), X, y)
+    results = _search(search.set_params(scoring=scoring, cv=folds, n_jobs=n_jobs), X, y, weights)
     scores = _by_fold(results, "score", len(folds))
     if criterion == "time":  # a search reports only mean times, and a failed fit has none
         scores = np.where(np.isnan(scores), np.nan, results["mean_fit_time"][:, None])
     best = best_index(scores, greater_is_better)
-    winner = clone(model).set_params(**results["params"][best]).fit(X, y)
+    winner = fit_weighted(clone(model).set_params(**results["params"][best]), X, y, weights)
     params = [_without_prefix(prefix, each) for each in results["params"]]
     table = cv_results(params, scores)
     return TuningResult(params[best], float(table["mean_test_score"][best]), winner, table)
@@ -127,6 +139,7 @@ def tune_knn(
     *,
     n_neighbors: Iterable[int] = (1, 3, 5, 7, 9),
     weights: Any = "uniform",
+    sample_weight: Any = None,
     groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
@@ -149,6 +162,9 @@ def tune_knn(
         Numbers of neighbours to try.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         As in :class:`~dimetric.KNNClassifier`.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples, in the fits and in the scores. Learners that do not use weights are
+        fitted without them.
     groups, cv, n_repeats, random_state, n_jobs
         As in :func:`cross_validate`.
 
@@ -172,7 +188,8 @@ def tune_knn(
     model = KNNClassifier(ks[-1], learner=learner, weights=weights)
     scoring = partial(_accuracies_by_name, ks=ks)
     search = model_selection.GridSearchCV(model, grids, scoring=scoring, cv=folds, n_jobs=n_jobs)
-    results = _search(search, X, y)
+    of_samples = checked_sample_weight(sample_weight, n_rows(X))
+    results = _search(search, X, y, of_samples)
     params = [
         {"n_neighbors": k} | _without_prefix("learner__", each, ("n_neighbors",))
         for each in results["params"]
@@ -182,17 +199,19 @@ def tune_knn(
     scores = np.stack(by_neighbors, axis=1).reshape(len(params), len(folds))
     best = best_index(scores, True)
     winner = clone(model).set_params(**results["params"][best // len(ks)])
-    winner.set_params(n_neighbors=params[best]["n_neighbors"]).fit(X, y)
+    winner.set_params(n_neighbors=params[best]["n_neighbors"]).fit(X, y, sample_weight=of_samples)
     table = cv_results(params, scores)
     return TuningResult(params[best], float(table["mean_test_score"][best]), winner, table)
 
 
 def _accuracies_by_name(model: Any, X: Any, y: Any, *, ks: list[int]) -> dict[str, float]:
-    return dict(zip(map(str, ks), knn_accuracies(model, X, y, ks), strict=True))
+    X, weights = model.samples(X) if isinstance(model, WeightedEstimator) else (X, None)
+    accuracies = knn_accuracies(fitted_model(model), X, y, ks, weights)
+    return dict(zip(map(str, ks), accuracies, strict=True))
 
 
 def _metadata_value(model: Any, X: Any, y: Any = None, *, key: str) -> float:
-    metadata = last_step(model).metadata()
+    metadata = last_step(fitted_model(model)).metadata()
     if key not in metadata:
         raise ValueError(
             f"criterion={key!r} is not a key of the metadata. {suggest(key, metadata)}"
@@ -245,11 +264,12 @@ def _greater_is_better(estimator: Any, criterion: int | str) -> bool:
     )
 
 
-def _search(search: Any, X: Any, y: Any) -> dict[str, Any]:
+def _search(search: Any, X: Any, y: Any, weights: np.ndarray | None) -> dict[str, Any]:
     """Run a search and return its results.
 
     If a fit fails, a warning is issued and the score is NaN.
     """
+    search.estimator, X = with_weights(search.estimator, X, weights)
     with warnings.catch_warnings(), safe_path_for_children():
         warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
         return search.set_params(refit=False, error_score=np.nan).fit(X, y).cv_results_
