@@ -70,6 +70,11 @@ def take_rows(X: Array, rows: np.ndarray) -> Array:
     return xp.take(X, asarray_like(rows, X, dtype=xp.int64), axis=0)
 
 
+def selected_rows(X: Array, rows: np.ndarray) -> Array:
+    """Return some rows of X, as a sparse array if X is sparse. See :func:`take_rows`."""
+    return X[rows] if sparse.issparse(X) else take_rows(X, rows)
+
+
 def eps(a: Array) -> float:
     """Return the machine epsilon of the dtype of `a`."""
     return float(namespace(a).finfo(a.dtype).eps)

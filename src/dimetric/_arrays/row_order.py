@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.blocks import BLOCK_ENTRIES, row_blocks
-from dimetric._arrays.namespaces import Array, take_rows, to_host
+from dimetric._arrays.namespaces import Array, selected_rows, to_host
 
 
 def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -66,7 +66,7 @@ class EqualRows:
 
     def distinct(self, X: Array) -> Array:
         """Return one row of each group."""
-        return X[self.first] if sparse.issparse(X) else take_rows(X, self.first)
+        return selected_rows(X, self.first)
 
     def members(self, groups: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Return the first ``counts[i]`` rows of ``groups[i]`` for all i, in one array."""

@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from dimetric._arrays.namespaces import Array, take_rows
+from dimetric._arrays.namespaces import Array, selected_rows
 from dimetric._arrays.validation import (
     checked_samples,
     checked_samples_with_labels,
@@ -127,5 +126,5 @@ def _used_samples(
             f"{type(learner).__name__} requires at least {learner._min_samples} samples, but only "
             f"{len(rows)} of {len(used)} has a label and a positive weight."
         )
-    samples = X[rows] if sparse.issparse(X) else take_rows(X, rows)
+    samples = selected_rows(X, rows)
     return CheckedInput(samples, given.reordered(rows), used, metadata)

@@ -80,7 +80,7 @@ class Covariance(LinearMetric):
     def _whitening(self, S: Array, X: Array, is_root: bool) -> tuple[Array, bool]:
         xp = namespace(S)
         trace = xp.sum(S * S) if is_root else xp.linalg.trace(S)
-        ridge = self.reg / X.shape[1] * float(trace)
+        ridge = self.reg / self.n_features_in_ * float(trace)
         return whitening(S, is_root=is_root, ridge=ridge, rounding=rounding_bounds(X))
 
 

@@ -186,7 +186,7 @@ class LDA(LinearMetric):
     def _pencil(self, moments: Moments) -> "_Pencil":
         """Return S_w and S_b with shrinkage."""
         xp = namespace(moments.means)
-        n, d = moments.n_samples, moments.means.shape[1]
+        n, d = moments.n_samples, self.n_features_in_
         s = float(self.shrinkage or 0.0)
         within = moments.without_rounding_noise().spread / (n**0.5 if moments.is_root else n)
         deviations = xp.sqrt(moments.counts / n)[:, None] * (moments.means - moments.mean)
@@ -234,6 +234,9 @@ class LDA(LinearMetric):
         total = total + pencil.outside
         self.explained_variance_ratio_ = values / xp.where(total > 0, total, xp.ones_like(total))
         self.offset_, self.means_ = moments.mean, moments.means
+
+    def _axis_parameter(self) -> str:
+        return "shrinkage='auto'" if self.shrinkage == "auto" else ""
 
     def _n_components(self, n_classes: int, d: int) -> int:
         largest = min(n_classes - 1, d)

@@ -28,6 +28,7 @@ from dimetric.learners._fitting.start import (
     fitted_theta,
     named_start,
 )
+from dimetric.linalg.row_basis import RowBasis
 from dimetric.objectives.objective import Objective
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
 from dimetric.solvers.result import (
@@ -123,7 +124,9 @@ class MeanLossMetric(IterativeMetric[LossT]):
         keep_outside = self.reg == 0 and self._solver().steps_over == "maps"
         start, is_rescaled = self._start(X, supervision, factor)
         coordinates = Coordinates.of(X, start, keep_outside=keep_outside)
-        ridge = self.reg * coordinates.mean_variance / X.shape[1]
+        # The ratio is 1, unless X contains coordinates of sparse samples with more features.
+        ratio = X.shape[1] / self.n_features_in_
+        ridge = self.reg * coordinates.mean_variance / X.shape[1] * ratio**2
         objective = self._objective(coordinates.samples, supervision, order)
         if is_rescaled:
             scale, theta = fitted_scale(
@@ -176,6 +179,15 @@ class MeanLossMetric(IterativeMetric[LossT]):
         # A map by LDA has a scale of its own: the variance within classes is 1.
         is_rescaled = self._searches_start_scale or name != "lda"
         return start, is_rescaled and len(getattr(self, "classes_", ())) != 1
+
+    def _move_to_basis(self, basis: RowBasis) -> None:
+        d, k = self.n_features_in_, self.n_components
+        self._same_unit = True
+        if self.warm_start and hasattr(self, "components_"):
+            previous = checked_start(self.components_, k, d, "the map of the previous fit")
+            self.components_ = basis.of_coordinates(previous)
+        if not isinstance(self.init, str):
+            self.init = basis.of_coordinates(checked_start(self.init, k, d, "init"))
 
     def _checked_for_plateau(self, problem: Problem[LossT], solution: Solution) -> Result:
         result, reason = solution.result, ""
