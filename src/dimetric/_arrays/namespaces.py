@@ -41,7 +41,9 @@ def is_host(X: Array) -> bool:
 
 
 def to_host(a: Array) -> np.ndarray:
-    """Return an array of any namespace and device as a NumPy array."""
+    """Return an array of any namespace and device as a NumPy array. Sparse arrays stay sparse."""
+    if sparse.issparse(a):
+        return a
     if compat.is_torch_array(a):
         return a.detach().cpu().numpy()
     if compat.is_cupy_array(a):  # pragma: no cover - needs a GPU

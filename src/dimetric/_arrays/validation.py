@@ -59,7 +59,21 @@ def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = F
             allow_nd=ndim > 2,
             input_name=name,
         )
-    return sparse.csr_array(Z) if sparse.issparse(Z) else Z  # replaces the legacy csr_matrix
+    return _canonical(Z)
+
+
+def _canonical(X: Array) -> Array:
+    """Return a sparse X as a csr_array with sorted indices and without duplicates.
+
+    The array replaces the legacy csr_matrix. Other arrays are returned unchanged.
+    """
+    if not sparse.issparse(X):
+        return X
+    X = sparse.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()  # the user's array must not change
+        X.sum_duplicates()
+    return X
 
 
 def _checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "X") -> Array:
@@ -110,7 +124,7 @@ def checked_samples(
         return X
     with ignoring_overflow():
         X = validate_data(learner, X, reset=reset, **_validation_options(learner, X, min_samples))
-    return sparse.csr_array(X) if sparse.issparse(X) else X  # replaces the legacy csr_matrix
+    return _canonical(X)
 
 
 def checked_samples_with_labels(
@@ -170,7 +184,8 @@ def _checked_samples_with_y(
     if y is None or not is_foreign(X):
         options = _validation_options(learner, X, min_samples)
         with ignoring_overflow():
-            return validate_data(learner, X, y, reset=reset, multi_output=multi_output, **options)
+            X, y = validate_data(learner, X, y, reset=reset, multi_output=multi_output, **options)
+        return _canonical(X), y
     X = checked_samples(learner, X, reset=reset, min_samples=min_samples)
     y = np.asarray(y) if multi_output else column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
