@@ -48,7 +48,7 @@ def _byte_keys(X: np.ndarray) -> np.ndarray:
 
 
 def _sparse_row_keys(X: sparse.csr_array) -> list[bytes]:
-    """Return a byte string for each row of a canonical CSR array. They sort like the rows of the dense array.
+    """Return byte strings that sort like the rows of a canonical CSR array.
 
     At the first entry that differs, a positive value is the larger the earlier its column is, a
     negative value is the smaller the earlier its column is, and the end of a row is between them.

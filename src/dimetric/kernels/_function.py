@@ -279,7 +279,8 @@ def _call_user_kernel(
 ) -> Array:
     """Return the values of a user's kernel function in the namespace of X."""
     K = kernel(X, Y, **params)
-    K = K.toarray() if sparse.issparse(K) else K
+    if sparse.issparse(X) and sparse.issparse(K):
+        K = K.toarray()
     values = K if is_foreign(K) else np.asarray(K)
     shape, kinds = (X.shape[0], Y.shape[0]), ("bool", "integral", "real floating")
     if tuple(values.shape) != shape or not namespace(values).isdtype(values.dtype, kinds):

@@ -189,7 +189,7 @@ class KPCA(KernelMetric):
         xp = namespace(X)
         self._Z_fit = self._mapped(self.X_fit_)
         K = xp.astype(self._inverse_kernel().gram(self._Z_fit), xp.float64)
-        S = self.X_fit_
+        S: Any = self.X_fit_
         if sparse.issparse(S):  # the inverse map has a number for each reference and feature
             if S.shape[0] * S.shape[1] > MAX_DENSE_ENTRIES:
                 raise ValueError(

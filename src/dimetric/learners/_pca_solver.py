@@ -9,7 +9,7 @@ from dimetric._arrays.namespaces import Array
 from dimetric.linalg.row_basis import MAX_DENSE_ENTRIES
 
 TRUNCATED_SOLVERS = ("arpack", "randomized")  # compute only the first components
-DENSE_SOLVERS = ("full", "incremental")  # make sparse samples dense
+DENSE_SOLVERS = ("full", "incremental")  # do not support sparse samples
 # svd_solver="auto" chooses by the same limits as scikit-learn.
 MAX_COVARIANCE_FEATURES = 1000  # with more, S is too large
 MIN_SAMPLES_PER_FEATURE = 10  # with fewer, S does not save time
@@ -45,10 +45,10 @@ def choose_solver(svd_solver: str, X: Array, n_components: Any) -> str:
     """
     n, d = X.shape
     if svd_solver != "auto":
-        if sparse.issparse(X) and svd_solver in DENSE_SOLVERS and n * d > MAX_DENSE_ENTRIES:
-            raise ValueError(
-                f"svd_solver={svd_solver!r} needs dense samples, but sparse X of shape {(n, d)} is "
-                "too large to be made dense. Use 'randomized', 'arpack' or 'auto'."
+        if sparse.issparse(X) and svd_solver in DENSE_SOLVERS:
+            raise TypeError(
+                f"svd_solver={svd_solver!r} needs dense samples. For sparse X, use 'auto', "
+                "'covariance_eigh', 'randomized' or 'arpack'."
             )
         return svd_solver
     is_few = isinstance(n_components, Integral) and n_components < FEW_COMPONENTS * min(n, d)

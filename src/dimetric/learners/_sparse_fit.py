@@ -77,7 +77,7 @@ def _check_parameters(learner: Any, shape: tuple[int, int], rank: int) -> None:
             f"sklearn.feature_selection, or do not set {axes.partition('=')[0]}."
         )
     k = getattr(learner, "n_components", None)
-    if isinstance(k, Integral) and k > rank:
+    if isinstance(k, Integral) and int(k) > rank:
         raise ValueError(
             f"n_components={k} must be at most {rank}, the number of coordinates that sparse X of "
             f"shape {(n, d)} is reduced to. Choose a smaller n_components."

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import Tags
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.random_state import random_generator
@@ -153,7 +154,7 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
         X, factor = rescale_for_squares(X)
         solver = choose_solver(self.svd_solver, X, self.n_components)
         check_n_components(self.n_components, solver, min(X.shape), X.shape[1])
-        X = X.toarray() if sparse.issparse(X) and solver in DENSE_SOLVERS else X
+        X = X.toarray() if sparse.issparse(X) and solver == "full" else X
         k = self._int_n_components(min(X.shape) - (solver == "arpack"))
         if solver in TRUNCATED_SOLVERS:
             axes = self._truncated_axes(X, k, solver)
@@ -166,6 +167,11 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
         self._fit_svd_solver = solver
         self._moments: Moments | None = None  # discard the blocks of partial_fit
         return self._set_fitted_attributes(axes.rescaled(1 / factor), X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.svd_solver not in DENSE_SOLVERS
+        return tags
 
     @fit_method
     def partial_fit(self, X: Array, y: Array | None = None) -> Self:

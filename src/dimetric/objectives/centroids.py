@@ -9,6 +9,7 @@ from typing import Any
 
 import array_api_compat as compat
 import numpy as np
+from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, one_hot, take_rows
@@ -221,7 +222,9 @@ def group_means(X: Array, groups: np.ndarray, n_groups: int) -> Array:
     xp = namespace(X)
 
     def sums(X_block: Array, groups_block: Array) -> Any:
-        return one_hot(groups_block, n_groups, xp.float64).T @ xp.astype(X_block, xp.float64)
+        is_sparse = sparse.issparse(X_block)
+        block = X_block.astype(xp.float64) if is_sparse else xp.astype(X_block, xp.float64)
+        return one_hot(groups_block, n_groups, xp.float64).T @ block
 
     total = tree_reduce(sums, X, asarray_like(groups, X, dtype=xp.int64))
     counts = asarray_like(np.bincount(groups, minlength=n_groups), X, dtype=xp.float64)
