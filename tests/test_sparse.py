@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from estimators import LEARNERS, MODELS, accepts_sparse, each, is_kernel, is_linear, name_of
+from estimators import MODELS, ONE_OF_EACH, accepts_sparse, each, is_kernel, is_linear, name_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import pdist
@@ -16,6 +16,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
+import dimetric
 from dimetric import (
     ANMM,
     DMLMJ,
@@ -251,7 +252,7 @@ def refuse(self, *args, **kwargs):
 
 @pytest.mark.parametrize(
     "estimator",
-    [learner for learner in LEARNERS if (is_linear(learner) or is_kernel(learner))]
+    [learner for learner in ONE_OF_EACH if (is_linear(learner) or is_kernel(learner))]
     + [model for model in MODELS if not isinstance(model, MultiMetricKNNClassifier)],
     ids=name_of,
 )
@@ -318,38 +319,37 @@ def test_pairs_and_pair_distances():
 def test_pipelines():
     A, y = wide_samples()
     model = make_pipeline(MaxAbsScaler(), SelectKBest(k=120), KNNClassifier(learner=LDA(reg=0.1)))
-    assert model.fit(A, y).score(A, y) > 0.9
+    assert fitted(model, A, y).score(A, y) > 0.9
+
+
+class ShapeRecorder:
+    """A callback that records the shapes of mapped samples in each iteration."""
+
+    def __init__(self):
+        self.shapes = []
+
+    def setup(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+        if context.task_name == "iteration":
+            self.shapes.append(fitted_estimator.transform(X).shape)
+        return False
+
+    def teardown(self, estimator, context):
+        pass
 
 
 def test_callbacks_get_maps_of_the_features():
-    sklearn_callback = pytest.importorskip("sklearn.callback")
     A, y = wide_samples()
-    shapes = []
-
-    class Recorder:
-        max_estimator_depth = None
-
-        def setup(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, *args, **kwargs):
-            pass
-
-        def on_fit_task_end(self, *args, reconstruction_attributes=None, **kwargs):
-            if callable(reconstruction_attributes):
-                shapes.append(reconstruction_attributes()["components_"].shape)
-
-        def teardown(self, estimator, context):
-            pass
-
-    assert sklearn_callback is not None
-    learner = NCA(2, max_iter=3)
-    if not hasattr(learner, "set_callbacks"):
-        pytest.skip("scikit-learn has no callbacks")
+    recorder = ShapeRecorder()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        learner.set_callbacks(Recorder()).fit(A, y)
-    assert set(shapes) <= {(2, N_FEATURES)}
+        NCA(2, max_iter=3).set_callbacks(recorder).fit(A, y)
+    assert recorder.shapes == 3 * [(60, 2)]
 
 
 @pytest.mark.parametrize(
@@ -482,3 +482,24 @@ def test_text_of_100000_columns_needs_less_than_2_gib(learner):
     first, peak = done.stdout.splitlines()
     assert 0.005 < float(first.split()[0]) < 0.02
     assert float(peak) < 2
+
+
+# dimetric.compare
+
+
+@pytest.mark.parametrize("d", [20, N_FEATURES])
+def test_compare(d):
+    A, y = wide_samples(120)
+    A = sparse.csc_matrix(A[:, :d])
+    comparison = dimetric.compare(A, y, learners=["LDA", "PCA"], budget=4, random_state=0)
+    assert comparison.learner.score(A.tocsr(), y) > 0.5
+    assert any("They were reduced to" in note for note in comparison.notes) == (d == N_FEATURES)
+    assert comparison.insight is not None
+
+
+def test_compare_of_bad_values():
+    A, y = wide_samples()
+    A = A.copy()
+    A.data[3] = np.nan
+    with pytest.raises(ValueError, match="contains NaN"):
+        dimetric.compare(A, y, budget=4)

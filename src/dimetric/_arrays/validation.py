@@ -63,13 +63,17 @@ def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = F
 
 
 def _canonical(X: Array) -> Array:
-    """Return a sparse X as a csr_array with sorted indices and without duplicates.
+    """Return a sparse X as a csr_array with sorted 32-bit indices and without duplicates.
 
-    The array replaces the legacy csr_matrix. Other arrays are returned unchanged.
+    Indices are of 64 bits only if X is too large for 32 bits. The array replaces the legacy
+    csr_matrix. Other arrays are returned unchanged.
     """
     if not sparse.issparse(X):
         return X
     X = sparse.csr_array(X)
+    if X.indices.dtype != np.int32 and max(*X.shape, X.nnz) <= np.iinfo(np.int32).max:
+        indices = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        X = sparse.csr_array((X.data, *indices), shape=X.shape)
     if not X.has_canonical_format:
         X = X.copy()  # the user's array must not change
         X.sum_duplicates()
