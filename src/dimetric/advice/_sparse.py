@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from dimetric._arrays.validation import checked_array
 from dimetric.learners.pca import PCA
 from dimetric.linalg.row_basis import MAX_RANK, is_made_dense
 
@@ -19,6 +19,7 @@ def reduced_samples(X: Any) -> tuple[np.ndarray, PCA | None, list[str]]:
     are rotated at random: all columns then have about the same range, so scaling columns to [0, 1]
     changes distances little.
     """
+    X = checked_array(X, "X", accept_sparse=True)
     n, d = X.shape
     if is_made_dense(n, d):
         return X.toarray(), None, []
@@ -31,4 +32,4 @@ def reduced_samples(X: Any) -> tuple[np.ndarray, PCA | None, list[str]]:
         f"X is sparse and has {d:,} columns. They were reduced to {k} coordinates by PCA of all "
         f"samples without their classes. The coordinates keep {kept:.0%} of the variance."
     )
-    return learner.transform(sparse.csr_array(X)), learner, [note]
+    return learner.transform(X), learner, [note]

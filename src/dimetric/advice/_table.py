@@ -263,30 +263,18 @@ def _samples_with_target(
 
 def _samples_of_arrays(X: Any, y: np.ndarray, name: str, missing: str) -> TableSamples:
     """Return the rows of an array, with their target."""
-    X = X if issparse(X) else to_host(X)
+    X, reducer, notes = reduced_samples(X) if issparse(X) else (to_host(X), None, [])
     if X.dtype.kind in "US":
         raise ValueError("X contains strings. Pass a data frame, whose text columns are encoded.")
     X = check_array(
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=True if issparse(X) else "allow-nan",
-        input_name="X",
+        X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", input_name="X"
     )
     check_consistent_length(X, y)
-    X, reducer, notes = reduced_samples(X) if issparse(X) else (X, None, [])
     columns = {f"x{i}": X[:, i] for i in range(X.shape[1])}
     samples = samples_for_distances(columns | {name: y}, name, missing=missing)
-    return TableSamples(
-        X[samples.rows],
-        samples.y,
-        samples.rows,
-        name,
-        "data",
-        "arrays",
-        [*notes, *samples.notes],
-        reducer=reducer,
-    )
+    notes += samples.notes
+    rows, y = samples.rows, samples.y
+    return TableSamples(X[rows], y, rows, name, "data", "arrays", notes, reducer=reducer)
 
 
 def class_counts(y: np.ndarray, name: str, option: str = "target") -> dict[str, int]:

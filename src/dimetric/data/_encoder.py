@@ -243,10 +243,10 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         return np.concatenate(parts, axis=1), unknown
 
     def _check_numeric_array(self, X: Any) -> np.ndarray:
-        with ignoring_overflow():
-            if issparse(X) and is_made_dense(*X.shape):
+        if issparse(X) and is_made_dense(*X.shape):
             X = X.toarray()
-        return check_array(
+        with ignoring_overflow():
+            return check_array(
                 X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator=self
             )
 

@@ -16,6 +16,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespa
 from dimetric._arrays.threads import run_on_threads
 from dimetric._arrays.validation import asymmetric_pair, ignoring_overflow
 from dimetric.kernels.kernel import FUNCTION_PARAMETERS, NAMES, Kernel
+from dimetric.linalg.deviation import standard_deviation
 from dimetric.linalg.symmetric import TILE_SIZE, PackedSymmetric, upper_tiles
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of rows
@@ -70,7 +71,7 @@ class KernelFunction:
         if name in ("linear", "rbf", "laplacian") and not sparse.issparse(X):
             centre = xp.mean(xp.astype(X, xp.float64), axis=0)
         if gamma == "scale" and name in FUNCTION_PARAMETERS["gamma"][1]:
-            spread = _deviation(X) ** (1 if name == "laplacian" else 2)
+            spread = standard_deviation(X) ** (1 if name == "laplacian" else 2)
             gamma = 1 / (X.shape[1] * spread) if spread > 0 else 1.0
         elif isinstance(gamma, str):
             gamma = 1 / X.shape[1]
@@ -207,17 +208,6 @@ class KernelFunction:
         if self.name == "poly":
             return (self.gamma * K + self.coef0) ** self.degree
         return xp.tanh(self.gamma * K + self.coef0) if self.name == "sigmoid" else K
-
-
-def _deviation(X: Array) -> float:
-    """Return the standard deviation of all values of X, in float64."""
-    if not sparse.issparse(X):
-        xp = namespace(X)
-        return float(xp.std(xp.astype(X, xp.float64)))
-    size, values = X.shape[0] * X.shape[1], X.data.astype(np.float64)
-    mean = float(np.sum(values)) / size
-    squares = float(np.sum((values - mean) ** 2)) + (size - len(values)) * mean**2
-    return (squares / size) ** 0.5
 
 
 def checked_values(K: Array) -> Array:
