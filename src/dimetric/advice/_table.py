@@ -272,9 +272,8 @@ def _samples_of_arrays(X: Any, y: np.ndarray, name: str, missing: str) -> TableS
     check_consistent_length(X, y)
     columns = {f"x{i}": X[:, i] for i in range(X.shape[1])}
     samples = samples_for_distances(columns | {name: y}, name, missing=missing)
-    notes += samples.notes
-    rows, y = samples.rows, samples.y
-    return TableSamples(X[rows], y, rows, name, "data", "arrays", notes, reducer=reducer)
+    rows, notes = samples.rows, [*notes, *samples.notes]
+    return TableSamples(X[rows], samples.y, rows, name, "data", "arrays", notes, reducer=reducer)
 
 
 def class_counts(y: np.ndarray, name: str, option: str = "target") -> dict[str, int]:
