@@ -12,6 +12,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils import get_tags
@@ -318,6 +319,8 @@ def host(a):
     """Return an array or data frame of any library as a NumPy array."""
     if hasattr(a, "detach"):
         return a.detach().cpu().numpy()
+    if sparse.issparse(a):
+        return a.toarray()
     return np.from_dlpack(a) if hasattr(a, "__array_namespace__") else np.asarray(a)
 
 

@@ -526,7 +526,6 @@ CASES = {case: CASES[case] for case in CASES if case.split(", ")[-1] not in ABSE
 IDENTICAL_UNDER_KERNEL = Raises("All samples are identical under this kernel")
 NO_VARIANCE = "1 of 2 components have no variance"
 KERNEL_CASES = {
-    "sparse": Raises("Sparse data was passed.*dense data is required", TypeError),
     "one class": {
         based_on(LDA, ANMM, DMLMJ): ONE_CLASS,
         based_on(LMNN): Fits(warns=r"y has only one class, so \w+ has nothing to learn"),

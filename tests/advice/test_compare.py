@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.sparse import csr_matrix
 from sklearn.datasets import load_wine
 
 import dimetric
@@ -292,7 +291,6 @@ def test_callback_reports_both_stages():
         ({"y": np.c_[y, y]}, ValueError, "y should be a 1d array"),
         ({"X": X[:, 0]}, ValueError, "Expected 2D array"),
         ({"X": X.astype(complex)}, ValueError, "Complex data not supported"),
-        ({"X": csr_matrix(X)}, TypeError, "Sparse data was passed"),
         ({"X": np.full(X.shape, "a")}, ValueError, "X contains strings. Pass a data frame"),
         ({"X": {"a": X[:, 0]}}, TypeError, "A table must be a file path or a pandas or polars"),
         ({"learners": [KNNClassifier()]}, TypeError, "no method transform, so it does not learn"),

@@ -31,7 +31,6 @@ RUN = {
 }
 
 EXCLUDED = {
-    "test_kernel_pca_sparse": ("numeric", "sparse samples are not supported"),
     "test_remove_zero_eig": ("other", "samples that are identical under the kernel raise an error"),
     "test_kernel_pca_precomputed_non_symmetric": ("other", "a kernel must be symmetric"),
 }

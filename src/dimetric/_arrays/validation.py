@@ -58,7 +58,25 @@ def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = F
             allow_nd=ndim > 2,
             input_name=name,
         )
-    return sparse.csr_array(Z) if sparse.issparse(Z) else Z  # replaces the legacy csr_matrix
+    return _canonical(Z)
+
+
+def _canonical(X: Array) -> Array:
+    """Return a sparse X as a csr_array with sorted 32-bit indices and without duplicates.
+
+    Indices are of 64 bits only if X is too large for 32 bits. The array replaces the legacy
+    csr_matrix. Other arrays are returned unchanged.
+    """
+    if not sparse.issparse(X):
+        return X
+    X = sparse.csr_array(X)
+    if X.indices.dtype != np.int32 and max(*X.shape, X.nnz) <= np.iinfo(np.int32).max:
+        indices = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        X = sparse.csr_array((X.data, *indices), shape=X.shape)
+    if not X.has_canonical_format:
+        X = X.copy()  # the user's array must not change
+        X.sum_duplicates()
+    return X
 
 
 def _checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "X") -> Array:
@@ -109,7 +127,7 @@ def checked_samples(
         return X
     with ignoring_overflow():
         X = validate_data(learner, X, reset=reset, **_validation_options(learner, X, min_samples))
-    return sparse.csr_array(X) if sparse.issparse(X) else X  # replaces the legacy csr_matrix
+    return _canonical(X)
 
 
 def checked_samples_with_labels(
@@ -170,7 +188,8 @@ def _checked_samples_with_y(
     if y is None or not is_foreign(X):
         options = _validation_options(learner, X, min_samples)
         with ignoring_overflow():
-            return validate_data(learner, X, y, reset=reset, multi_output=multi_output, **options)
+            X, y = validate_data(learner, X, y, reset=reset, multi_output=multi_output, **options)
+        return _canonical(X), y
     X = checked_samples(learner, X, reset=reset, min_samples=min_samples)
     y = np.asarray(y) if multi_output else column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")

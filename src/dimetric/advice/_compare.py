@@ -52,9 +52,11 @@ def compare(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), data frame of pandas or polars, or path
+    X : array-like or sparse array of shape (n_samples, n_features), data frame, or path
         Samples. A path is read as by :func:`dimetric.data.read_table`. Text columns of a data
         frame or file are one-hot encoded, and columns that only number the rows are ignored.
+        Sparse samples with many columns are reduced to 300 coordinates by PCA first, as a note
+        in the result says.
     y : array-like of shape (n_samples,), optional
         Classes of the samples.
     target : str or int, optional

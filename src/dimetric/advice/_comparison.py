@@ -283,7 +283,8 @@ class Comparison:
             rows = np.sort(rng.permutation(len(y))[:n_rows])
         learner = None if self._euclidean_is_better else self.choice.learner
         model = table_pipeline(learner, n_neighbors=self.n_neighbors, missing=self.samples.missing)
-        return model.fit(table.take(rows), y[rows])
+        steps = model.fit(table.take(rows), y[rows]).steps
+        return Pipeline(steps if table.reducer is None else [("reduce", table.reducer), *steps])
 
     def _timed(self, what: str, compute: Callable[[], T]) -> T:
         """Call a function with warnings ignored, and add its time to ``seconds``."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, check_consistent_length
@@ -33,6 +34,7 @@ from dimetric.classify._weights import (
     weight_arguments,
 )
 from dimetric.learners._pair_explanation import explain_pair_with
+from dimetric.linalg.row_basis import is_made_dense
 from dimetric.supervision._weights import checked_sample_weight
 
 
@@ -56,7 +58,7 @@ class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
     learner: Any
     learner_: Any
 
-    _accepts_sparse: ClassVar[bool] = False
+    _accepts_sparse: ClassVar[bool] = True
     _min_samples: ClassVar[int] = 1
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learner": [HasMethods(["fit", "transform"]), None],
@@ -161,6 +163,18 @@ class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         samples = checked_samples(self, X, reset=False)
         return samples if self.learner_ is None else _as_array(self.learner_.transform(samples))
+
+    def _made_dense(self, Z: Array) -> Array:
+        """Return mapped samples as a dense array. Raise if sparse samples are too large."""
+        if not sparse.issparse(Z):
+            return Z
+        if not is_made_dense(*Z.shape):
+            raise ValueError(
+                f"{type(self).__name__} needs dense mapped samples, but sparse samples of shape "
+                f"{Z.shape} are too large to be made dense. Set a learner that maps them to fewer "
+                "components, for example learner=PCA(n_components=50)."
+            )
+        return Z.toarray()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -35,7 +35,6 @@ class NeighborsEstimator(DistanceEstimator):
     n_samples_fit_: int
     _points: Array
 
-    _accepts_sparse = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DistanceEstimator._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],

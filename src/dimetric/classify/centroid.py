@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.squared_distances import squared_distances
@@ -89,8 +90,11 @@ class CentroidClassifier(DistanceClassifier):
         Z = self._mapped(X)
         xp = namespace(Z)
         C = asarray_like(self.centroids_, Z, dtype=xp.float64)
-        centre = xp.mean(C, axis=0)
-        D = squared_distances(xp.astype(Z, xp.float64) - centre, C - centre)
+        if sparse.issparse(Z):  # centred samples would be dense
+            D = squared_distances(Z.astype(np.float64), C)
+        else:
+            centre = xp.mean(C, axis=0)
+            D = squared_distances(xp.astype(Z, xp.float64) - centre, C - centre)
         starts = np.searchsorted(self._owners, np.arange(len(self.classes_) + 1)).tolist()
         by_class = [xp.min(D[:, first:last], axis=1) for first, last in pairwise(starts)]
         return checked_mapped(xp.astype(-xp.stack(by_class, axis=1) / 2, Z.dtype))

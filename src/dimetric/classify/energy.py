@@ -134,13 +134,14 @@ class EnergyClassifier(DistanceClassifier):
         self._k = self._setting("n_neighbors", 3)
         self._mu = self._setting("mu", 0.5)
         default = LMNN(n_neighbors=self._k, mu=self._mu) if self.learner is None else None
-        Z = self._fit_learner(
+        mapped = self._fit_learner(
             training.samples,
             training.y,
             training.weights,
             weights_given=sample_weight is not None,
             default=default,
         )
+        Z = self._made_dense(mapped)
         xp = namespace(Z)
         order = np.argsort(codes, kind="stable")
         Z = xp.astype(take_rows(Z, order), xp.float64)
@@ -180,7 +181,7 @@ class EnergyClassifier(DistanceClassifier):
         energies : array of shape (n_samples, n_classes)
             Energies, in the array namespace of X.
         """
-        Z = self._mapped(X)
+        Z = self._made_dense(self._mapped(X))
         xp = namespace(Z)
         centred = xp.astype(Z, xp.float64) - asarray_like(self._centre, Z, dtype=xp.float64)
         points = asarray_like(self._points, Z, dtype=xp.float64)

@@ -91,7 +91,6 @@ class MultiMetricKNNClassifier(KNNClassifier):
 
     metric = "euclidean"  # the metrics of the classes are applied before
     metric_params = None
-    _accepts_sparse = False
     _multi_output = False
     _min_samples = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -144,6 +143,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
             The fitted classifier.
         """
         super().fit(X, y, sample_weight)
+        self._points = self._made_dense(self._points)
         Z, xp = self._points, namespace(self._points)
         order = np.argsort(self._codes, kind="stable")
         Z = take_rows(Z, order)

@@ -4,12 +4,19 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import (
+    Array,
+    asarray_like,
+    namespace,
+    take_rows,
+    to_host,
+)
 from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
 from dimetric._compat import StrOptions, check_same_namespace, wrap_like_input
 from dimetric.kernels._coordinates import Coordinates
@@ -50,6 +57,11 @@ class KernelMetric(PairScoringMixin, Learner):
     }
     _named_objects: ClassVar[NamedObjects] = {"kernel": dict.fromkeys(sorted(NAMES), Kernel)}
     kernel: KernelLike
+    _fits_sparse: ClassVar[bool] = True
+
+    @property
+    def _accepts_sparse(self) -> bool:  # type: ignore[override]
+        return as_kernel(self.kernel).name != "precomputed"
 
     def _object_for(self, name: str, value: Any = None) -> Any:
         if name != "kernel":
@@ -102,7 +114,9 @@ class KernelMetric(PairScoringMixin, Learner):
         """Map validated samples in blocks, with sums in float64."""
         xp = namespace(X)
         A, offset = (asarray_like(a, X, dtype=xp.float64) for a in (self.components_, self.offset_))
-        blocks = row_blocks(X.shape[0], max(1, BLOCK_ENTRIES // A.shape[1]))
+        # Sparse rows are made dense if the reference samples are dense.
+        width = max(A.shape[1], X.shape[1]) if sparse.issparse(X) else A.shape[1]
+        blocks = row_blocks(X.shape[0], max(1, BLOCK_ENTRIES // width))
         mapped = [(self._reference_kernel(X[rows, :]) - offset) @ A.T for rows in blocks]
         return xp.astype(xp.concat(mapped), X.dtype, copy=False)
 
@@ -110,7 +124,11 @@ class KernelMetric(PairScoringMixin, Learner):
         """Return the kernel between samples and the reference samples, in float64."""
         xp = namespace(X)
         if self._kernel.name != "precomputed":
-            K = self._kernel(X, asarray_like(self.X_fit_, X))
+            S = self.X_fit_
+            if sparse.issparse(S):
+                K = asarray_like(self._kernel(to_host(X), S), X)
+            else:
+                K = self._kernel(X.toarray() if sparse.issparse(X) else X, asarray_like(S, X))
         elif hasattr(self, "landmarks_"):
             K = xp.take(X, asarray_like(self.landmarks_, X, dtype=xp.int64), axis=1)
         else:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import (
+    Array,
+    asarray_like,
+    namespace,
+    selected_rows,
+    take_rows,
+    to_host,
+)
 from dimetric._arrays.row_order import canonical_order
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric.kernels._coordinates import (
@@ -78,7 +85,7 @@ def feature_space(
     else:
         order = canonical_order(to_host(X), np.zeros(n, dtype=np.int64))
         inverse = np.argsort(order)
-        ordered = take_rows(X, order)
+        ordered = selected_rows(X, order)
         # Identical samples get the coordinates of the first one, so their distance is exactly 0.
         first = first_of_equals(to_host(ordered))[inverse]
     weights = None if weights is None else weights[order]
@@ -96,7 +103,7 @@ def feature_space(
         lift=lambda L: coordinates.lift(L)[:, inverse],
     )
     # Store a copy of the samples, because the user may change X after fit.
-    references = None if precomputed else take_rows(ordered, inverse)
+    references = None if precomputed else selected_rows(ordered, inverse)
     return FeatureSpace(in_user_order, function, references)
 
 
@@ -140,7 +147,7 @@ def _with_landmarks(
         coordinates = landmark_coordinates(function, X, S, n_components, weights)
         return FeatureSpace(coordinates, function, S)
     chosen = landmark_rows(strategy, function, X, m, random_state)
-    S = take_rows(X, chosen)
+    S = selected_rows(X, chosen)
     if precomputed:
         columns = asarray_like(chosen, X, dtype=namespace(X).int64)
         X, S = (namespace(X).take(K, columns, axis=1) for K in (X, S))

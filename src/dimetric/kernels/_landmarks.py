@@ -6,6 +6,7 @@ The span of the landmarks approximates the span of all samples in feature space.
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.random_state import random_generator
@@ -49,8 +50,10 @@ def landmark_rows(
 
 def first_of_equals(X: np.ndarray) -> np.ndarray:
     """Return, for each row, the index of the first equal row. Equal rows must be adjacent."""
-    is_new = np.append(True, np.any(X[1:] != X[:-1], axis=1))
-    return np.maximum.accumulate(np.where(is_new, np.arange(len(X)), 0))
+    differs = X[1:] != X[:-1]
+    is_new = differs.count_nonzero(axis=1) > 0 if sparse.issparse(X) else np.any(differs, axis=1)
+    is_new = np.append(True, is_new)
+    return np.maximum.accumulate(np.where(is_new, np.arange(X.shape[0]), 0))
 
 
 def greedy_landmarks(kernel: KernelFunction, X: Array, m: int) -> np.ndarray:

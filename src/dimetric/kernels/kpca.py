@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +15,7 @@ from dimetric._warnings import warn
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels._function import KernelFunction
 from dimetric.kernels.kernel import KernelLike, checked_kernel
+from dimetric.linalg.row_basis import MAX_DENSE_ENTRIES
 from dimetric.supervision.labels import Supervision, weights_of
 
 
@@ -198,7 +200,16 @@ class KPCA(KernelMetric):
         if weights is None or m < X.shape[0]:  # landmarks have no weights
             weights = np.ones(m)
         K = xp.astype(self._inverse_kernel().gram(self._Z_fit), xp.float64)
-        S = xp.astype(self.X_fit_, xp.float64)
+        S: Any = self.X_fit_
+        if sparse.issparse(S):  # the inverse map has a number for each reference and feature
+            if S.shape[0] * S.shape[1] > MAX_DENSE_ENTRIES:
+                raise ValueError(
+                    f"fit_inverse_transform=True needs a dense matrix of {S.shape[0]} x "
+                    f"{S.shape[1]} values, which is too large. Set n_landmarks of the kernel, or "
+                    "select features."
+                )
+            S = S.toarray()
+        S = xp.astype(S, xp.float64)
         if self.alpha == 0:  # K is singular if samples are identical, so use the pseudoinverse
             self.dual_coef_ = asarray_like(xp.linalg.pinv(K) @ S, X)
             return

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
+from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -17,10 +18,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import ArgumentErrorMixin
-from dimetric._arrays.namespaces import Array, take_rows
+from dimetric._arrays.namespaces import Array, selected_rows
 from dimetric._arrays.validation import checked_array
 from dimetric._compat import CallbackSupportMixin, Progress, fit_method
 from dimetric.learners._input import checked_input
+from dimetric.learners._sparse_fit import fit_in_basis
+from dimetric.linalg.row_basis import RowBasis
 from dimetric.supervision.labels import Supervision
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
@@ -52,6 +55,8 @@ class Learner(
     _min_samples: ClassVar[int] = 2
     _min_classes: ClassVar[int] = 1
     _accepts_sparse: ClassVar[bool] = False
+    # Whether ``_fit`` gets sparse samples. Otherwise it gets dense coordinates of them.
+    _fits_sparse: ClassVar[bool] = False
     _accepts_weights: ClassVar[bool] = False
     # Whether ``_fit`` gets unlabelled samples, with the code -1. Otherwise they are left out.
     _uses_unlabelled: bool = False
@@ -94,8 +99,8 @@ class Learner(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples, as a NumPy array, a pandas or polars data frame, or an array of any array API
-            library. None if `pairs` or `triplets` contain the samples.
+            Samples, as a NumPy array, a pandas or polars data frame, a SciPy sparse array, or an
+            array of any array API library. None if `pairs` or `triplets` contain the samples.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             Labels, or targets for learners that accept them. Unsupervised learners ignore them.
         pairs : Pairs, optional
@@ -118,7 +123,9 @@ class Learner(
                 self, X, y=y, pairs=pairs, triplets=triplets, sample_weight=sample_weight
             )
             progress = Progress(self, given.samples if X is None else X, y, self._max_steps())
-            metadata = self._fit(given.samples, given.supervision, progress)
+            is_reduced = sparse.issparse(given.samples) and not self._fits_sparse
+            fit = partial(fit_in_basis, self) if is_reduced else self._fit
+            metadata = fit(given.samples, given.supervision, progress)
             self._check_fitted(metadata)
             if not np.all(given.used):
                 self._restore_rows(given.used)
@@ -242,7 +249,17 @@ class Learner(
 
     def _take_samples(self, X: Array, rows: np.ndarray) -> Array:
         """Return some of the samples of a validated X."""
-        return X[rows] if sparse.issparse(X) else take_rows(X, rows)
+        return selected_rows(X, rows)
+
+    def _axis_parameter(self) -> str:
+        """Return the setting that refers to single features, such as "diagonal=True", or "".
+
+        Sparse samples with many features are not fitted with such a setting.
+        """
+        return "diagonal=True" if getattr(self, "diagonal", False) else ""
+
+    def _move_to_basis(self, basis: RowBasis) -> None:
+        """Convert parameters and attributes that refer to the features to those of a basis."""
 
     def _restore_rows(self, used: np.ndarray) -> None:
         """Let fitted attributes refer to all rows of X, of which only some were used.

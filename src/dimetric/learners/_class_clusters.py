@@ -62,7 +62,7 @@ def class_clusters(
     wanted = _centroids_per_class(n_centroids, len(classes))
     # All classes use the same seed, so the clusters of a class do not depend on other classes.
     seed = random_generator(random_state).randint(np.iinfo(np.int32).max)
-    A = to_host(X).astype(np.float64, copy=False)
+    A = to_host(X).astype(np.float64, copy=False)  # sparse samples stay sparse
     order = canonical_order(A, codes)
     members = np.split(order, np.cumsum(np.bincount(codes))[:-1])
     clusters, n_clusters = np.empty_like(codes), np.zeros_like(wanted)
@@ -98,9 +98,9 @@ def _centroids_per_class(n_centroids: Any, n_classes: int) -> np.ndarray:
 
 def _k_means(X: np.ndarray, n_clusters: int, seed: int, weights: np.ndarray | None) -> np.ndarray:
     """Return the best k-means cluster of each sample, numbered from 0."""
-    n_clusters = min(n_clusters, len(X))
+    n_clusters = min(n_clusters, X.shape[0])
     if n_clusters == 1:
-        return np.zeros(len(X), dtype=np.int64)
+        return np.zeros(X.shape[0], dtype=np.int64)
     from sklearn.cluster import KMeans  # slow to import
 
     with warnings.catch_warnings():

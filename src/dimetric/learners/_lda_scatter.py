@@ -107,7 +107,13 @@ class Pencil:
 
 
 def pencil_of(
-    moments: Moments, total: Moments | None, *, shrinkage: float, reg: float, weight: float
+    moments: Moments,
+    total: Moments | None,
+    *,
+    n_features: int,
+    shrinkage: float,
+    reg: float,
+    weight: float,
 ) -> Pencil:
     """Return S_w and S_b with shrinkage.
 
@@ -117,13 +123,16 @@ def pencil_of(
         The moments of the classes.
     total : Moments or None
         The moments of all samples as one class, if there are unlabelled samples.
+    n_features : int
+        Number of features. More than the samples have columns if these are coordinates of sparse
+        samples.
     shrinkage, reg : float
         The parameters of LDA.
     weight : float
         The parameter `unlabelled_weight` of LDA.
     """
     xp, is_root = namespace(moments.means), moments.is_root
-    n, d, s = moments.n_samples, moments.means.shape[1], shrinkage
+    n, d, s = moments.n_samples, n_features, shrinkage
     within = moments.without_rounding_noise().spread / (n**0.5 if is_root else n)
     between = xp.sqrt(moments.counts / n)[:, None] * (moments.means - moments.mean)
     between_is_root = True
@@ -132,7 +141,7 @@ def pencil_of(
     trace = xp.sum(within**2) if is_root else xp.linalg.trace(within)
     ridge = (s + reg) / d * float(trace)
     basis = None
-    if is_root and within.shape[0] + between.shape[0] < d:
+    if is_root and within.shape[0] + between.shape[0] < within.shape[1]:
         # Few samples: work in coordinates of their span. Outside, both scatters are 0.
         unit = xp.sqrt(xp.sum(within**2, axis=0))
         unit = xp.where((unit > 0) & (ridge == 0), unit, xp.ones_like(unit))

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, selected_rows
 from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
 from dimetric._compat import check_same_namespace, wrap_like_input
 from dimetric.learners._base import Learner
@@ -16,6 +16,7 @@ from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.linalg.psd import metric_of
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of differences, which take 32 MiB in float64
+MAX_METRIC_FEATURES = 2**14  # the metric of more features takes more than 2 GiB in float64
 
 
 class LinearMetric(PairScoringMixin, Learner):
@@ -31,6 +32,7 @@ class LinearMetric(PairScoringMixin, Learner):
     components_: Array
     offset_: Array
     _fitted_attributes: ClassVar[tuple[str, ...]] = ("components_", "offset_")
+    _accepts_sparse: ClassVar[bool] = True
 
     def transform(self, X: Array) -> Array:
         """Map samples: return ``(X - offset_) @ components_.T``.
@@ -93,6 +95,13 @@ class LinearMetric(PairScoringMixin, Learner):
     def metric(self) -> Array:
         """Return the symmetric positive semidefinite matrix M = L^T L of the distance."""
         check_is_fitted(self)
+        d = self.n_features_in_
+        if d > MAX_METRIC_FEATURES:
+            raise MemoryError(
+                f"The metric of {d} features is a {d} x {d} matrix, which needs "
+                f"{8 * d * d / 2**30:,.0f} GiB of memory. Use transformer() for the map L with "
+                "M = L^T L, transform() for mapped samples, or pair_distance() for distances."
+            )
         return metric_of(self.components_)
 
     def explain_pair(self, x: Array, x2: Array) -> Array:
@@ -126,9 +135,12 @@ class LinearMetric(PairScoringMixin, Learner):
     def _distances(self, points: Array, rows: np.ndarray) -> Array:
         L = asarray_like(self.components_, points)
         xp = namespace(points)
-        blocks = row_blocks(max(1, len(rows)), max(1, BLOCK_ENTRIES // points.shape[1]))
+        width = L.shape[0] if sparse.issparse(points) else points.shape[1]
+        blocks = row_blocks(max(1, len(rows)), max(1, BLOCK_ENTRIES // width))
         distances = [
-            _row_norms((take_rows(points, rows[b, 0]) - take_rows(points, rows[b, 1])) @ L.T)
+            _row_norms(
+                (selected_rows(points, rows[b, 0]) - selected_rows(points, rows[b, 1])) @ L.T
+            )
             for b in blocks
         ]
         return xp.concat(distances)

@@ -123,7 +123,7 @@ class Covariance(LinearMetric):
         spread = moments.without_rounding_noise().spread
         S = spread / (denominator**0.5 if is_root else denominator)
         trace = xp.sum(S * S) if is_root else xp.linalg.trace(S)
-        ridge = self.reg / S.shape[1] * float(trace)
+        ridge = self.reg / self.n_features_in_ * float(trace)
         return S, *whitening(S, is_root=is_root, ridge=ridge, rounding=rounding)
 
     def _set_fitted_attributes(self, S: Array, T: Array, X: Array, is_root: bool) -> dict[str, Any]:

@@ -131,7 +131,8 @@ class DMLMJ(LinearMetric):
         near = friends(X, codes, self.n_neighbors, share_ties=True)
         far = enemies(X, codes, self.n_neighbors, share_ties=True)
         Z, lifted = span_coordinates(X, k)
-        S, D = (self._covariance(Z, role, labels.weights, d) for role in (near, far))
+        d_all = self.n_features_in_  # more than d if X holds coordinates of sparse samples
+        S, D = (self._covariance(Z, role, labels.weights, d_all) for role in (near, far))
         T = self._whitening(S, X)
         values, L, _ = top_ratio(D, T, T.shape[0], is_root=self.alpha == 0)
         scores = _scores(values)
@@ -148,7 +149,7 @@ class DMLMJ(LinearMetric):
         kept, total = float(xp.sum(xp.take(scores, best))), float(xp.sum(scores))
         if self.alpha > 0:  # both covariances are multiples of I in the directions that Z lacks
             ratio = xp.reshape(xp.linalg.trace(D) / xp.linalg.trace(S), (1,))
-            total += (d - Z.shape[1]) * float(_scores(ratio)[0])
+            total += (d_all - Z.shape[1]) * float(_scores(ratio)[0])
         return {
             "n_components": best.shape[0],
             "accumulated_eigenvalues": kept / total,

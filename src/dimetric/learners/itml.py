@@ -25,6 +25,7 @@ from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
 from dimetric.learners.covariance import Covariance
 from dimetric.linalg.psd import square_root
+from dimetric.linalg.row_basis import RowBasis
 from dimetric.objectives.listed import ListedObjective, pairs_differ
 from dimetric.solvers import LBFGS, BregmanProjections, Solver
 from dimetric.solvers.bregman_projections import ProvenResult
@@ -218,6 +219,11 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
                 f"{' and '.join(given)} for the rescaled values."
             )
 
+    def _move_to_basis(self, basis: RowBasis) -> None:
+        if not isinstance(self.prior, str):
+            M0 = self._checked_prior(self.n_features_in_)
+            self.prior = basis.of_coordinates(basis.of_coordinates(M0).T)
+
     def _root_of_prior(self, X: Array, rng: np.random.RandomState) -> np.ndarray:
         """Return T such that T^T T is the prior."""
         d = X.shape[1]
@@ -228,10 +234,13 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
                 return to_host(Covariance().fit(X).components_).astype(np.float64)
             R = np.linalg.qr(rng.normal(size=(2 * d, d))).R
             return R * (d / np.sum(R**2)) ** 0.5
+        return _root_of_definite(self._checked_prior(d))
+
+    def _checked_prior(self, d: int) -> np.ndarray:
         M0 = check_array(to_host(self.prior), dtype=np.float64, input_name="prior")
         if M0.shape != (d, d):
             raise ValueError(f"prior has shape {M0.shape}, but must have shape ({d}, {d}).")
-        return _root_of_definite(M0)
+        return M0
 
     def _checked_bounds(self, points: Array, rng: np.random.RandomState) -> tuple[float, float]:
         """Return the given bounds, or percentiles of the squared distances."""

@@ -249,6 +249,7 @@ class LDA(LinearMetric):
         return pencil_of(
             moments.labelled,
             moments.total(),
+            n_features=self.n_features_in_,
             shrinkage=float(self.shrinkage or 0.0),
             reg=self.reg,
             weight=self.unlabelled_weight,
@@ -257,7 +258,7 @@ class LDA(LinearMetric):
     def _ledoit_wolf_pencil(self, X: Array, labels: Labels) -> Pencil:
         """Return S_w and S_b with Ledoit-Wolf shrinkage."""
         within, between = ledoit_wolf_scatters(to_host(X), labels.codes, labels.weights)
-        ridge = self.reg / X.shape[1] * float(np.trace(within))
+        ridge = self.reg / self.n_features_in_ * float(np.trace(within))
         within, between = (
             asarray_like(S, X, dtype=namespace(X).float64) for S in (within, between)
         )
@@ -286,6 +287,9 @@ class LDA(LinearMetric):
         total = total + pencil.outside
         self.explained_variance_ratio_ = values / xp.where(total > 0, total, xp.ones_like(total))
         self.offset_, self.means_ = (moments.total() or labelled).mean, labelled.means
+
+    def _axis_parameter(self) -> str:
+        return "shrinkage='auto'" if self.shrinkage == "auto" else ""
 
     def _n_components(self, n_classes: int, d: int) -> int:
         largest = min(n_classes - 1, d)

@@ -116,7 +116,7 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
     """
 
     _supervision_kinds: ClassVar[tuple[str, ...]] = ()
-    _accepts_sparse: ClassVar[bool] = True
+    _fits_sparse: ClassVar[bool] = True
     _accepts_weights: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [

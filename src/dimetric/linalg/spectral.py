@@ -252,6 +252,8 @@ def _centred_products(
     def transposed(u: Array) -> Array:
         u = scaled(u)
         total = xp.sum(u, axis=0)
-        return X.T @ u - (mean[:, None] * total if u.ndim == 2 else mean * total)
+        image = X.T @ u
+        image -= mean[:, None] * total if u.ndim == 2 else mean * total
+        return image
 
     return product, transposed

@@ -9,6 +9,7 @@ from typing import Any
 
 import array_api_compat as compat
 import numpy as np
+from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import (
@@ -260,7 +261,10 @@ def group_means(
     def sums(rows: slice, _: None) -> Any:
         member = one_hot(codes[rows], n_groups, xp.float64)
         member = member if w is None else w[rows][:, None] * member
-        return member.T @ xp.astype(X[rows, :], xp.float64)
+        block = X[rows, :]
+        is_sparse = sparse.issparse(block)
+        block = block.astype(np.float64) if is_sparse else xp.astype(block, xp.float64)
+        return member.T @ block
 
     total = tree_reduce(sums, row_blocks(X.shape[0], GROUP_BLOCK_ROWS))
     counts = np.bincount(groups, weights, minlength=n_groups)

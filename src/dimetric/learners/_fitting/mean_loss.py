@@ -30,6 +30,7 @@ from dimetric.learners._fitting.start import (
     fitted_theta,
     named_start,
 )
+from dimetric.linalg.row_basis import RowBasis
 from dimetric.objectives.objective import Objective, Ridge, ridge_matrix
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
 from dimetric.solvers.result import (
@@ -172,7 +173,9 @@ class MeanLossMetric(IterativeMetric[LossT]):
             keep_outside=keep_outside,
             rotate=graph is None and not self.diagonal,
         )
-        unit = coordinates.mean_variance / X.shape[1]
+        # The ratio is 1, unless X contains coordinates of sparse samples with more features.
+        ratio = X.shape[1] / self.n_features_in_
+        unit = coordinates.mean_variance / X.shape[1] * ratio**2
         ridge: Ridge = self._used_reg() * unit
         if graph is not None:
             ridge = ridge_matrix(ridge, X.shape[1]) + self.unlabelled_reg * unit * graph
@@ -260,6 +263,15 @@ class MeanLossMetric(IterativeMetric[LossT]):
                     f"diagonal=True learns a weight of each of the {d} features and cannot use "
                     f"{name}={getattr(self, name)!r}. {remedy}"
                 )
+
+    def _move_to_basis(self, basis: RowBasis) -> None:
+        d, k = self.n_features_in_, self.n_components
+        self._same_unit = True
+        if self.warm_start and hasattr(self, "components_"):
+            previous = checked_start(self.components_, k, d, "the map of the previous fit")
+            self.components_ = basis.of_coordinates(previous)
+        if not isinstance(self.init, str):
+            self.init = basis.of_coordinates(checked_start(self.init, k, d, "init"))
 
     def _checked_for_plateau(self, problem: Problem[LossT], solution: Solution) -> Result:
         result, reason = solution.result, ""
