@@ -245,7 +245,7 @@ def test_error_messages_of_fit(monkeypatch, wine, words, sentence):
             ["transform", "wine.dimetric", "wine.csv", "--out", "z.xls"],
             "Unsupported file type: z.xls",
         ),
-        (["predict", "pca.dimetric", "wine.csv"], "was fitted without classes"),
+        (["predict", "pca.dimetric", "wine.csv"], "was fitted without a target"),
     ],
 )
 def test_error_messages_of_transform_and_predict(monkeypatch, wine, model, run, words, sentence):

@@ -8,13 +8,15 @@ from dimetric.kernels import Kernel
 from dimetric.kernels.kernel import FUNCTION_PARAMETERS
 
 
-def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
+def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -> dict[str, Any]:
     """Return the learners that are fast enough for data of a given size, the fastest first.
 
     Parameters
     ----------
     n_samples, n_features : int
         Number of samples, and of features.
+    kind : {"classes", "ordinal", "continuous"}, default="classes"
+        What the target contains.
 
     Examples
     --------
@@ -22,7 +24,11 @@ def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
     ['PCA', 'LDA', 'ANMM', 'DMLMJ', 'NCMML', 'KDA', 'MCML', 'NCA', 'LDML', 'LMNN']
     >>> list(candidate_learners(60, 5000))
     ['PCA', 'KPCA', 'KDA']
+    >>> list(candidate_learners(150, 4, "ordinal"))
+    ['PCA', 'Covariance', 'MLKR', 'NCA']
     """
+    if kind != "classes":
+        return _regression_learners(n_samples, n_features, kind)
     learners: dict[str, Any] = {"PCA": dimetric.PCA(0.95)}
     if n_features > SETTINGS.max_linear_features:
         n_kernel = min(SETTINGS.n_reduced_components, n_samples // 2)
@@ -42,6 +48,21 @@ def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
         learners["LDML"] = dimetric.LDML()
     learners["LMNN"] = dimetric.LMNN(n_components)
     return learners
+
+
+def _regression_learners(n_samples: int, n_features: int, kind: str) -> dict[str, Any]:
+    """Return the learners for numbers, the fastest first."""
+    learners: dict[str, Any] = {"PCA": dimetric.PCA(0.95)}
+    if n_features > SETTINGS.max_linear_features:
+        n_kernel = min(SETTINGS.n_reduced_components, n_samples // 2)
+        return learners | {"KPCA": dimetric.KPCA(n_kernel, kernel=Kernel())}
+    full_metric = n_features <= SETTINGS.max_metric_features
+    if full_metric:
+        learners["Covariance"] = dimetric.Covariance()
+    n_components = None if full_metric else SETTINGS.n_reduced_components
+    cost = "absolute" if kind == "ordinal" else "squared"
+    learners["MLKR"] = dimetric.MLKR(n_components)
+    return learners | {"NCA": dimetric.NCA(n_components, cost=cost)}
 
 
 def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
