@@ -96,7 +96,7 @@ class RaceSettings:
     choice_fraction: float = 0.7
     race_fraction: float = 0.45
     final_fraction: float = 0.4
-    reference_fraction: float = 0.1
+    reference_fraction: float = 0.25
     min_reference_seconds: float = 3.0
     race_rows_per_root_second: int = 250
     min_race_rows: int = 200

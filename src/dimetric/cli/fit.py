@@ -37,7 +37,7 @@ def fit(
         str | None,
         typer.Option(
             help="Name of a learner, such as NCA, LMNN or PCA, or 'Euclidean'. (Default: NCA for "
-            "classes, MLKR for numbers.)"
+            "classes, MLKR with reg=0.3 for numbers.)"
         ),
     ] = None,
     option: LearnerOptions = None,
@@ -63,6 +63,7 @@ def fit(
     """
     import dimetric
     from dimetric._files import atomic_write
+    from dimetric.advice._candidates import REGRESSION_REG
     from dimetric.advice._model import SCALERS, fit_table
 
     check_json_output(json, out)
@@ -71,8 +72,9 @@ def fit(
     table = read(data, target, drop, missing, header, needs_target=needs_target)
     table, task, classes = _with_target(table, target_kind)
     if learner is None:
-        learner = "MLKR" if task.is_regression else "NCA"
-        model = learner_from(learner, option, seed)
+        defaults = [f"reg={REGRESSION_REG}"] if task.is_regression else []
+        name = "MLKR" if task.is_regression else "NCA"
+        model = learner_from(name, [*defaults, *(option or [])], seed)
     check_choice("--scale", scale, SCALERS)
     n_rows = len(table.rows)
     if table.y is not None:
