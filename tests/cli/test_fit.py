@@ -216,7 +216,10 @@ def test_nested_parameters(run, wine, learner, options, expected):
         (["--option", "n_components"], "must have the form name=value"),
         (["--option", "n_components=-1"], "'n_components' parameter of NCA"),
         (["--target", "kin"], "--target: there is no column 'kin'. Did you mean kind"),
-        (["--target", "alcohol"], "'alcohol' has 126 distinct numbers in 178 rows, so it"),
+        (
+            ["--target", "alcohol", "--target-kind", "classes"],
+            "'alcohol' has 126 distinct numbers in 178 rows, so it",
+        ),
         (["--target", "99"], "--target: column number 99 is out of range. There are 9 columns"),
         (["--scale", "big"], "--scale must be"),
         (["--missing", "fill"], "--missing must be"),

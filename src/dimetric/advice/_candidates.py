@@ -7,7 +7,6 @@ from dimetric.advice._settings import SETTINGS
 from dimetric.kernels import Kernel
 from dimetric.kernels.kernel import FUNCTION_PARAMETERS
 
-
 REGRESSION_REG = 0.3  # weight of the ridge of learners for numbers
 
 

@@ -18,6 +18,8 @@ MAX_HEAT_MAP_FEATURES = 20  # rows and columns whose names stay readable
 MAX_LEGEND_CLASSES = 12  # lines of a legend as high as the plot
 MAX_LABEL_LENGTH = 14  # characters
 MAX_AXIS_NAME_LENGTH = 32  # characters
+POINT_AREA = 16  # of a row in a plot of predictions, in square points
+MAX_POINT_COUNT = 20  # rows with equal numbers that enlarge a point
 AXIS_MARGIN = 0.04  # between the points and the edge of a plot, relative to the range of the points
 MAX_CENTRE_LABEL_LENGTH = 3  # characters; longer names at the centres of classes would overlap
 
@@ -121,9 +123,11 @@ class _PredictedAgainstTrue:
         from dimetric.plot._palette import COLORS, DARK_GREY
 
         ax.plot(self.limits, self.limits, color=DARK_GREY, linewidth=1, linestyle="--", zorder=1)
-        ax.scatter(
-            self.true, self.predicted, s=16, color=COLORS[0], alpha=0.5, linewidths=0, zorder=2
+        points, counts = np.unique(
+            np.column_stack([self.true, self.predicted]), axis=0, return_counts=True
         )
+        areas = POINT_AREA * np.minimum(counts, MAX_POINT_COUNT)  # ordinal numbers coincide
+        ax.scatter(*points.T, s=areas, color=COLORS[0], alpha=0.5, linewidths=0, zorder=2)
         ax.set(xlim=self.limits, ylim=self.limits, aspect="equal")
         ax.locator_params(nbins=MAX_TICKS)
         name = plain_text(cut_middle(self.target, MAX_AXIS_NAME_LENGTH))
