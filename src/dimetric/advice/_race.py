@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric.advice._race_options import RaceOptions, fit_time_limit, pipeline_grid
+from dimetric.advice._race_options import RaceOptions, pipeline_grid
 from dimetric.advice._settings import SETTINGS
 from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._run import run
@@ -84,7 +84,10 @@ def run_race(
     dropped : dict of str to str
         The reason why a learner failed or was stopped, by its name.
     """
-    limit = fit_time_limit(seconds, options)
+    limit = None
+    if options.n_jobs is not None:
+        min_limit = SETTINGS.min_fit_limit_seconds
+        limit = round(max(min_limit, SETTINGS.fit_limit_fraction * seconds), 1)
     control = _RaceControl(len(models), seconds)
     names = list(models)
     n_first = max(2, (len(names) + 1) // 2)

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from dimetric.advice._settings import SETTINGS
 from dimetric.benchmark._cell import Cell
 from dimetric.classify.knn import KNNClassifier
 from dimetric.classify.knn_regressor import KNNRegressor
@@ -105,18 +104,3 @@ class RaceOptions:
 def pipeline_grid(grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Return a grid of parameters of a learner as a grid of parameters of its pipeline."""
     return {LEARNER_PREFIX + name: values for name, values in grid.items()}
-
-
-def fit_time_limit(seconds: float, options: RaceOptions) -> float | None:
-    """Return the time limit of a single fit, or None if fits run in this process.
-
-    Parameters
-    ----------
-    seconds : float
-        Approximate time of all fits.
-    options : RaceOptions
-        Has the number of worker processes.
-    """
-    if options.n_jobs is None:
-        return None
-    return round(max(SETTINGS.min_fit_limit_seconds, SETTINGS.fit_limit_fraction * seconds), 1)

@@ -1,5 +1,6 @@
 """Reference models of regression, to which nearest neighbours under a distance are compared."""
 
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -10,13 +11,15 @@ from sklearn.linear_model import RidgeCV
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from dimetric.advice._race import TIME_LIMIT_REACHED
-from dimetric.advice._race_options import RaceOptions, fit_time_limit
+from dimetric.advice._race_options import RaceOptions
 from dimetric.advice._settings import SETTINGS
 from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._run import run
 
 __all__ = ["ReferenceScores", "reference_models", "reference_scores"]
 
+FOREST = "Random forest"
+MAX_IN_PROCESS_VALUES = 50_000  # of X. A forest takes a second, less than starting a process
 RIDGE_ALPHAS = np.logspace(-3, 3, 13)  # the best one is chosen by leave-one-out errors
 
 
@@ -54,7 +57,7 @@ def reference_models(options: RaceOptions) -> dict[str, Any]:
     return {
         "Mean prediction": options.pipeline_of(MinMaxScaler(), DummyRegressor()),
         "Ridge": options.pipeline_of(StandardScaler(), RidgeCV(RIDGE_ALPHAS)),
-        "Random forest": options.pipeline_of(MinMaxScaler(), RandomForestRegressor()),
+        FOREST: options.pipeline_of(MinMaxScaler(), RandomForestRegressor()),
     }
 
 
@@ -70,22 +73,24 @@ def reference_scores(
     folds : list of int
         The folds in which the learners have scores.
     seconds : float
-        Approximate time, but at least 3 seconds. A model that does not finish in time has no
-        scores.
+        Approximate time of each model, but at least 3 seconds. A model that does not finish in
+        time has no scores.
     options : RaceOptions
         The options of the race.
     """
-    deadline = perf_counter() + max(seconds, SETTINGS.min_reference_seconds)
+    seconds = max(seconds, SETTINGS.min_reference_seconds)
     found = ReferenceScores({}, {}, {})
     # One model after the other, so that the random forest cannot use the time of the others.
     for name, model in reference_models(options).items():
+        is_slow = name == FOREST and X.size > MAX_IN_PROCESS_VALUES
+        run_options = options if is_slow else replace(options, n_jobs=None)
         cells = run(
             {name: model},
             {"data": (X, y)},
-            time_budget=fit_time_limit(seconds, options),
+            time_budget=None if run_options.n_jobs is None else seconds / 2,
             random_state=options.random_state,
-            stop=lambda _: perf_counter() > deadline,
-            **options.for_run("race", len(y)),
+            stop=_TimeLimit(seconds),
+            **run_options.for_run("race", len(y)),
         ).cells
         done = {cell.fold: cell for cell in cells if cell.status == "ok"}
         if all(fold in done for fold in folds):
@@ -94,6 +99,18 @@ def reference_scores(
         else:
             found.dropped[name] = _reason(cells)
     return found
+
+
+class _TimeLimit:
+    """Stops a run some time after its first fit. The start of worker processes does not count."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._deadline = seconds, np.inf
+
+    def __call__(self, cells: list[Cell]) -> bool:
+        if cells:
+            self._deadline = min(self._deadline, perf_counter() + self._seconds)
+        return perf_counter() > self._deadline
 
 
 def _reason(cells: list[Cell]) -> str:

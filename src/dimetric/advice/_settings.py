@@ -21,10 +21,10 @@ class RaceSettings:
         Fractions of that time for the race, and for the final. The remaining 0.15 is for the
         tuning, and for fits that end after their deadline.
     reference_fraction : float
-        Largest fraction of that time for the reference models of regression. It is taken from the
+        Largest fraction of that time for each reference model of regression. It is taken from the
         time of the final.
     min_reference_seconds : float
-        Time that the reference models may take in any case.
+        Time that a reference model may take in any case.
     race_rows_per_root_second : int
         Largest number of rows in the race if there is one second for the race, the final and the
         tuning together. The time of a fit grows with the number of pairs of rows, so the number of
@@ -96,7 +96,7 @@ class RaceSettings:
     choice_fraction: float = 0.7
     race_fraction: float = 0.45
     final_fraction: float = 0.4
-    reference_fraction: float = 0.25
+    reference_fraction: float = 0.15
     min_reference_seconds: float = 3.0
     race_rows_per_root_second: int = 250
     min_race_rows: int = 200
