@@ -13,7 +13,7 @@ from dimetric.report import (
     ChangedNeighbors,
     Choice,
     Insight,
-    Predictions,
+    PredictedNumbers,
     ReportRecord,
     Task,
     _pictures,
@@ -140,7 +140,7 @@ def record_of_numbers(record):
     rng = np.random.default_rng(0)
     y = 1000 * rng.standard_normal(60)
     test = np.arange(20)
-    predictions = Predictions(test, y[test], np.zeros(20), 0.9 * y[test])
+    predictions = PredictedNumbers(test, y[test], np.zeros(20), 0.9 * y[test])
     choice = replace(
         record.choice, task=Task("continuous", "mae"),
         references={"Ridge": np.array([0.3, 0.4])}, reference_seconds={"Ridge": 0.01},

@@ -19,7 +19,7 @@ from dimetric.advice._stratified import strata, stratified_rows
 from dimetric.classify.knn_regressor import KNNRegressor
 from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.learners.pca import PCA
-from dimetric.report._records import ChangedNeighbors, Insight, Predictions
+from dimetric.report._records import ChangedNeighbors, Insight, PredictedNumbers
 from dimetric.selection._splits import splits
 from dimetric.supervision._groups import checked_groups
 
@@ -173,7 +173,7 @@ class _Changes(NamedTuple):
 
     improved: list[ChangedNeighbors]
     worsened: list[ChangedNeighbors]
-    predictions: Predictions | None
+    predictions: PredictedNumbers | None
 
 
 def _changed_predictions(
@@ -206,7 +206,7 @@ def _changed_predictions(
         order = rows[np.argsort(-change[rows], kind="stable")]
         return [ChangedNeighbors(int(test[i]), train[before[i]], train[after[i]]) for i in order]
 
-    predictions = Predictions(test, y_test, *predicted) if is_regression else None
+    predictions = PredictedNumbers(test, y_test, *predicted) if is_regression else None
     return _Changes(sorted_by_change(gain > 0), sorted_by_change(gain < 0), predictions)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric.report._records import BASELINE, Choice, Predictions, ReportRecord
+from dimetric.report._records import BASELINE, Choice, PredictedNumbers, ReportRecord
 from dimetric.report._text import cut_middle
 
 WIDTH_INCHES = 5.2  # narrow, so that text stays readable on a phone
@@ -85,7 +85,7 @@ def _scatter_plots(record: ReportRecord, names: tuple[str, str]) -> tuple[str, s
 
 
 def _prediction_plots(
-    predictions: Predictions, target: str, names: tuple[str, str]
+    predictions: PredictedNumbers, target: str, names: tuple[str, str]
 ) -> tuple[str, str]:
     """Plot predicted against true numbers under both distances, with the same axes."""
     values = np.concatenate([predictions.true, predictions.before, predictions.after])

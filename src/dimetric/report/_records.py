@@ -15,7 +15,7 @@ __all__ = [
     "Choice",
     "Insight",
     "LearnerRow",
-    "Predictions",
+    "PredictedNumbers",
     "ReportRecord",
 ]
 
@@ -135,8 +135,8 @@ class Choice:
         ]
 
 
-class Predictions(NamedTuple):
-    """Predictions of numbers for test samples.
+class PredictedNumbers(NamedTuple):
+    """True and predicted numbers of test samples.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class Insight:
     before, after : ndarray of shape (n_rows, 2)
         First two principal components of the plotted samples: of their scaled features, and of
         their coordinates under the learned distance.
-    predictions : Predictions or None
+    predictions : PredictedNumbers or None
         Predicted and true numbers of the test samples. None for classes.
     """
 
@@ -214,7 +214,7 @@ class Insight:
     shows_unseen_rows: bool
     before: np.ndarray
     after: np.ndarray
-    predictions: Predictions | None = None
+    predictions: PredictedNumbers | None = None
 
 
 @dataclass(frozen=True, eq=False)
