@@ -282,6 +282,7 @@ def test_insight_of_numbers(comparison, frame):
     assert again.predictions is not None
 
 
+@pytest.mark.slow
 def test_report_of_numbers(comparison, tmp_path):
     path = tmp_path / "r.html"
     comparison.report(path, model_file="m.dimetric")
