@@ -2,13 +2,23 @@
 
 import re
 import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from dimetric import LDA
-from dimetric.report import ChangedNeighbors, Choice, Insight, ReportRecord, render_report
+from dimetric.report import (
+    ChangedNeighbors,
+    Choice,
+    Insight,
+    PredictedNumbers,
+    ReportRecord,
+    Task,
+    _pictures,
+    render_report,
+)
 from dimetric.report._text import cut_end, cut_middle
 from dimetric.stats import Posterior
 
@@ -122,6 +132,57 @@ def test_page_contains_the_results(record):
         assert sentence in words, sentence
     # Three examples, each with two neighbours under both distances, and the legend.
     assert words.count("✓") + words.count("✗") == 4 * 3 + 1
+
+
+@pytest.fixture
+def record_of_numbers(record):
+    """Return a report on a target of numbers."""
+    rng = np.random.default_rng(0)
+    y = 1000 * rng.standard_normal(60)
+    test = np.arange(20)
+    predictions = PredictedNumbers(test, y[test], np.zeros(20), 0.9 * y[test])
+    choice = replace(
+        record.choice, task=Task("continuous", "mae"),
+        references={"Ridge": np.array([0.3, 0.4])}, reference_seconds={"Ridge": 0.01},
+    )  # fmt: skip
+    return replace(
+        record, y=y, classes={}, choice=choice, rope=8.0, reading=f"Column {EVIL!r} is read.",
+        insight=replace(record.insight, predictions=predictions),
+    )  # fmt: skip
+
+
+def test_page_of_numbers(record_of_numbers):
+    content = render_report(record_of_numbers)
+    page = Page(content)
+    assert "script" not in page.tags
+    assert len(re.findall(r'src="data:image/png;base64,', content)) == 6
+    y = record_of_numbers.y
+    error = np.mean(np.abs(y[:20]))
+    for words in (
+        f"Column {EVIL!r} is read. Its distribution: smallest ",
+        "is 0.85 for 3-NN under LDA <b>, and 0.55 under the Euclidean distance",
+        "Ridge (reference) 0.35 0.07071 -0.2 0.010",
+        f"{EVIL} & [red] of a test row was predicted as the mean over its 3 nearest neighbours",
+        "equivalent (within 8)",
+        f"(mean absolute error {error:.1f})",
+        f"(mean absolute error {error / 10:.2f})",
+        "so expect a slightly higher MAE on new data",
+        "the error of 5 is smaller than under the Euclidean distance, and the error of 0 is larger",
+    ):  # fmt: skip
+        assert words in page.words, words
+    assert "ccurac" not in page.text
+    assert "class" not in page.text.replace(EVIL, "").lower()
+
+
+def test_both_plots_of_predictions_have_the_same_axes(record_of_numbers, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(_pictures, "_picture", lambda height, display, **_: drawn.append(display))
+    predictions = record_of_numbers.insight.predictions
+    _pictures._prediction_plots(predictions, "price", ("Euclidean", "LDA"))
+    before, after = drawn
+    assert before.limits == after.limits
+    low, high = before.limits
+    assert low < predictions.true.min() < predictions.true.max() < high
 
 
 def test_page_reports_unfinished_folds(record):

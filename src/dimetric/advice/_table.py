@@ -165,15 +165,15 @@ def samples_from(
     if target is not None and not is_table:
         raise ValueError(
             f"target={target!r} requires X to be a data frame or a path, but X is "
-            f"{type(X).__name__}. Pass the classes as y."
+            f"{type(X).__name__}. Pass the target as y."
         )
     if y is None and target is None:
         columns = ""
         if hasattr(X, "columns"):
             columns = f" The columns of X are {', '.join(map(str, X.columns))}."
         raise ValueError(
-            "Neither y nor target is given. Pass the classes as y, or pass the name of a column "
-            f"of X as target.{columns}"
+            "Neither y nor target is given. Pass the classes or numbers as y, or pass the name of "
+            f"a column of X as target.{columns}"
         )
     column = groups if isinstance(groups, str) else None
     if column is not None and not is_table:

@@ -4,4 +4,6 @@ from ._records import ChangedNeighbors as ChangedNeighbors
 from ._records import Choice as Choice
 from ._records import Insight as Insight
 from ._records import LearnerRow as LearnerRow
+from ._records import PredictedNumbers as PredictedNumbers
 from ._records import ReportRecord as ReportRecord
+from ._task import Task as Task

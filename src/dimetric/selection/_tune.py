@@ -30,7 +30,7 @@ from dimetric.supervision._weights import checked_sample_weight
 
 __all__ = ["tune", "tune_knn"]
 
-LOWER_IS_BETTER = {"time", "n_iter", "gap", "gap_radius"}
+LOWER_IS_BETTER = {"mae", "time", "n_iter", "gap", "gap_radius"}
 
 ParamGrid = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -67,9 +67,9 @@ def tune(
         ``NCMCClassifier(learner=NCMC())``. With `n_iter`, values may be distributions.
     criterion : int, str or None, default=None
         Criterion to optimise. An int k is the accuracy of k nearest neighbours under the learned
-        distance, "score" is the score of the estimator, and "time" is the fit time. Any other
-        string is a key of the metadata of a learner. None means "score" for classifiers and
-        regressors, and 3 for learners.
+        distance, "score" is the score of the estimator, "mae" is the mean absolute error of a
+        regressor, and "time" is the fit time. Any other string is a key of the metadata of a
+        learner. None means "score" for classifiers and regressors, and 3 for learners.
     greater_is_better : bool or None, default=None
         Whether greater values of the criterion are better. None is sufficient for scores,
         times, iterations, gaps and objectives. Other criteria require True or False.
@@ -113,7 +113,7 @@ def tune(
     folds, _ = splits(
         X, y, cv, n_repeats, random_state, groups=groups, stratify=not is_regressor(estimator)
     )
-    if isinstance(criterion, str) and criterion not in ("score", "time"):
+    if isinstance(criterion, str) and criterion not in ("score", "time", "mae"):
         scoring(clone(model).fit(X, y), None, None)  # raise here, because a search only warns
     search = model_selection.GridSearchCV(model, grids)
     if n_iter is not None:
@@ -210,6 +210,10 @@ def _accuracies_by_name(model: Any, X: Any, y: Any, *, ks: list[int]) -> dict[st
     return dict(zip(map(str, ks), accuracies, strict=True))
 
 
+def _mean_absolute_error(model: Any, X: Any, y: Any) -> float:
+    return float(np.mean(np.abs(model.predict(X) - y)))
+
+
 def _metadata_value(model: Any, X: Any, y: Any = None, *, key: str) -> float:
     metadata = last_step(fitted_model(model)).metadata()
     if key not in metadata:
@@ -244,6 +248,8 @@ def _model_and_scorer(estimator: Any, criterion: int | str) -> tuple[Any, str, C
         return estimator, "", default_score
     if criterion == "time":
         return estimator, "", zero_score
+    if criterion == "mae" and is_regressor(estimator):
+        return estimator, "", _mean_absolute_error
     require_method(last_step(estimator), "metadata", "estimator", "Pass a learner of dimetric.")
     return estimator, "", partial(_metadata_value, key=criterion)
 
