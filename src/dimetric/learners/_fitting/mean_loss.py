@@ -131,6 +131,8 @@ class MeanLossMetric(IterativeMetric[LossT]):
         coordinates = Coordinates.of(X, start, keep_outside=keep_outside, rotate=not self.diagonal)
         ridge = self._used_reg() * coordinates.mean_variance / X.shape[1]
         objective = self._objective(coordinates.samples, supervision, order)
+        if objective.is_constant:  # the ridge alone would lead to a map of 0
+            ridge = 0.0
         if is_rescaled:
             scale, theta = fitted_scale(
                 objective, coordinates.start, ridge, search=self._searches_start_scale
