@@ -63,7 +63,9 @@ def test_weights_minimise_the_objective_over_diagonal_maps(cls):
 
 
 @pytest.mark.parametrize("cls", CLASSES)
-@pytest.mark.parametrize("solver", ["lbfgs", "bgd", "sgd"])
+@pytest.mark.parametrize(
+    "solver", ["lbfgs", *(pytest.param(name, marks=pytest.mark.slow) for name in ("bgd", "sgd"))]
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_map_is_a_diagonal_matrix(cls, solver):
     learner = learner_of(cls, solver=solver, max_iter=10).fit(X, y)

@@ -119,6 +119,7 @@ def test_mini_batches_keep_targets_and_weights():
     assert_allclose(on_maps(part)(L.ravel())[0], expected * scale, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_sgd_learns_from_continuous_targets():
     A, target = make_friedman1(1000, random_state=0)
     facts = MLKR(solver="sgd", max_iter=10, random_state=0).fit(A, target).metadata()
