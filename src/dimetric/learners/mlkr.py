@@ -128,6 +128,10 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
     """
 
     _accepts_weights = True
+    # Parameters of the base class that need classes.
+    class_weight = None
+    unlabelled = None
+    unlabelled_reg = 0.0
 
     def __init__(
         self,
@@ -143,18 +147,17 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
-        super().__init__(
-            n_components,
-            diagonal=diagonal,
-            init=init,
-            solver=solver,
-            max_iter=max_iter,
-            tol=tol,
-            reg=reg,
-            warm_start=warm_start,
-            verbose=verbose,
-            random_state=random_state,
-        )
+        # The constructor of the base class also has parameters of learners of classes.
+        self.n_components = n_components
+        self.diagonal = diagonal
+        self.init = init
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.reg = reg
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
 
     def _learns_from_classes(self) -> bool:
         return False
