@@ -79,10 +79,9 @@ VARIANTS = {
         {"reg": 0.1},
         {"init": "random", "random_state": 0, "reg": 0.1},
         {"cost": "absolute"},
-        {"cost": [[0, 1, 2], [1, 0, 1], [3, 1, 0]], "class_weight": "balanced", "reg": 0.1},
-        {"diagonal": True, "reg": 0.1},
+        {"class_weight": "balanced", "reg": 0.1},
     ],
-    MLKR: [{}, {"n_components": 2, "reg": 0.3}, {"diagonal": True}],
+    MLKR: [{}, {"n_components": 2, "reg": 0.3}],
     LMNN: [
         {},
         {"n_components": 2},
@@ -204,8 +203,7 @@ def learns_numbers(learner):
 
 def has_n_components(learner):
     """Return whether the number of components can be chosen."""
-    params = learner.get_params()
-    return "n_components" in params and not params.get("diagonal", False)
+    return "n_components" in learner.get_params()
 
 
 def accepts_sparse(learner):

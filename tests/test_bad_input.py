@@ -43,6 +43,7 @@ from estimators import (
     is_linear,
     iterates,
     learned_arrays,
+    learns_classes,
     learns_numbers,
     minimises_mean_loss,
     needs_labels,
@@ -739,6 +740,17 @@ def test_invalid_init_raises(learner, case):
     init, params, says = INVALID_INITS[case]
     with pytest.raises(ValueError, match=says):
         fit(learner, X, y, init=init, **params)
+
+
+@each(learns_classes, learners=ONE_OF_EACH)
+def test_error_for_other_targets_names_learners_that_accept_them(learner):
+    name = type(learner).__name__
+    says = rf"{name} learns from classes, but y contains fractions.* MLKR or NCA with a cost, such"
+    with pytest.raises(ValueError, match=says):
+        fit(learner, X, X[:, 0])
+    for mixed in (np.array([1, "a", 2.5] * 20, dtype=object), X[:, 0].astype(object)):
+        with pytest.raises(ValueError, match=rf"{name} learns from classes.*dtype object"):
+            fit(learner, X, mixed)
 
 
 # Methods of fitted learners

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from estimators import samples
+from estimators import host, samples
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
 
-from dimetric import LDML, LMNN, MCML, NCA, NCMC, NCMML, Kernelized
+from dimetric import LDML, LMNN, MCML, NCA, NCMC, NCMML, Kernelized, Pairs, Triplets
 from dimetric.learners._fitting.functions import LossOverMaps
 from dimetric.learners._fitting.problem import Problem
 from dimetric.objectives.objective import on_maps
@@ -63,7 +63,9 @@ def test_weights_minimise_the_objective_over_diagonal_maps(cls):
 
 
 @pytest.mark.parametrize("cls", CLASSES)
-@pytest.mark.parametrize("solver", ["lbfgs", "bgd", "sgd"])
+@pytest.mark.parametrize(
+    "solver", ["lbfgs", *(pytest.param(name, marks=pytest.mark.slow) for name in ("bgd", "sgd"))]
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_map_is_a_diagonal_matrix(cls, solver):
     learner = learner_of(cls, solver=solver, max_iter=10).fit(X, y)
@@ -111,3 +113,26 @@ def test_previous_map_that_is_not_diagonal():
 def test_coordinates_of_a_kernel_have_no_feature_weights():
     with pytest.raises(ValueError, match="coordinates that mix the features"):
         Kernelized(NCA(diagonal=True)).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("cls", "given"),
+    [
+        (LDML, {"pairs": Pairs.from_labels(y, 200, random_state=0)}),
+        (LMNN, {"triplets": Triplets.from_labels(y, 200, random_state=0)}),
+    ],
+)
+def test_weights_from_pairs_and_triplets(cls, given):
+    L = cls(diagonal=True).fit(X, **given).components_
+    assert_array_equal(L, np.diag(np.diag(L)))
+    assert np.abs(np.diag(L)).max() > 0
+
+
+@pytest.mark.parametrize("cls", [NCA, MCML])
+def test_diagonal_map_with_weights_in_any_namespace(cls, namespace):
+    weights = np.linspace(0.5, 2, 60)
+    A = namespace.asarray(X)
+    learner = learner_of(cls, reg=0.1).fit(A, y, sample_weight=namespace.asarray(weights))
+    expected = learner_of(cls, reg=0.1).fit(X, y, sample_weight=weights)
+    assert_allclose(host(learner.components_), expected.components_, atol=1e-5)

@@ -5,12 +5,13 @@ arrays of other namespaces.
 """
 
 from itertools import combinations_with_replacement
+from numbers import Real
 from typing import Any
 
 import array_api_compat as compat
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
@@ -149,14 +150,17 @@ def checked_samples_with_labels(
     try:
         check_classification_targets(y)
     except ValueError as error:
-        kind = type_of_target(y, input_name="y")
+        kind, content = type_of_target(y, input_name="y"), "fractions"
+        remedy = "To predict continuous targets, use KNNRegressor"
+        if not is_classifier(learner):
+            cost = 'such as NCA(cost="squared")'
+            remedy = f"To learn from continuous targets, use MLKR or NCA with a cost, {cost}"
         if not kind.startswith("continuous"):
-            raise
+            content, remedy = f"values of dtype {y.dtype}", "Pass strings or integers"
         # scikit-learn's tests match the first words.
         raise ValueError(
             f"Unknown label type: {kind}. {type(learner).__name__} learns from classes, but y "
-            "contains fractions. To learn from continuous targets, use MLKR or NCA with a cost, "
-            'such as NCA(cost="squared").'
+            f"contains {content}. {remedy}."
         ) from error
     return X, y
 
@@ -172,6 +176,9 @@ def checked_samples_with_targets(
         learner, X, y, reset=reset, min_samples=min_samples, multi_output=True
     )
     y = column_or_1d(y) if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.dtype == object and all(isinstance(value, Real) for value in y.flat):
+        y = y.astype(np.float64)
+        assert_all_finite(y, input_name="y")
     if y.dtype.kind not in "biuf" or y.ndim > 2:
         raise ValueError(
             f"Unknown label type: {type(learner).__name__} learns from numbers, but y has dtype "

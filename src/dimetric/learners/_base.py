@@ -283,6 +283,7 @@ class Learner(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = bool(self._supervision_kinds)
+        tags.target_tags.multi_output = not self._learns_from_classes()
         tags.input_tags.sparse = self._accepts_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.array_api_support = True

@@ -80,8 +80,10 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
     max_iter : int, default=100
         Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
         mini-batches, and the objectives in the metadata are means over mini-batches.
-    tol : float, default=1e-5
-        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
+    tol : float, default=1e-2
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. By default, the
+        solver stops if an iteration explains less than 0.1 % more of the variance. Later iterations
+        often fit noise.
     reg : float, default=0.1
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
         depends neither on their unit nor on that of the targets. Use a larger value for noisy
@@ -126,6 +128,10 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
     """
 
     _accepts_weights = True
+    # Parameters of the base class that need classes.
+    class_weight = None
+    unlabelled = None
+    unlabelled_reg = 0.0
 
     def __init__(
         self,
@@ -135,24 +141,23 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
-        tol: float = 1e-5,
+        tol: float = 1e-2,
         reg: float = 0.1,
         warm_start: bool = False,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
-        super().__init__(
-            n_components,
-            diagonal=diagonal,
-            init=init,
-            solver=solver,
-            max_iter=max_iter,
-            tol=tol,
-            reg=reg,
-            warm_start=warm_start,
-            verbose=verbose,
-            random_state=random_state,
-        )
+        # The constructor of the base class also has parameters of learners of classes.
+        self.n_components = n_components
+        self.diagonal = diagonal
+        self.init = init
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.reg = reg
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
 
     def _learns_from_classes(self) -> bool:
         return False

@@ -31,7 +31,7 @@ class Objective(ABC):
     infimum : float
         Greatest lower bound of the mean if no finite map attains it, and -inf otherwise.
     is_constant : bool
-        Whether all targets are equal, so that all maps have the same objective.
+        Whether all maps have the same objective, for example because all targets are equal.
     theta : ndarray of shape (p,)
         Initial values of the extra parameters. Most objectives have none (p = 0).
     strata : ndarray of shape (n_units,)

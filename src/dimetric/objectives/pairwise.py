@@ -55,7 +55,7 @@ class PairwiseObjective(SimilarityObjective):
         self.rule, self.points = rule, X
         self.theta = np.asarray(theta, dtype=np.float64)
         self.side = Side.of(X, labels=labels, targets=targets, weights=weights)
-        self.is_constant = labels is None and _all_equal(self.side.targets)
+        self.is_constant = labels is None and _is_constant(self.side.targets)
         self.n_terms = rule.n_terms(self.side, self.side)
         self.infimum = rule.infimum(self.side, self.side)
         self._fast = rule.fast if compat.is_numpy_array(X) else None
@@ -76,14 +76,14 @@ class PairwiseObjective(SimilarityObjective):
     def batch(self, rows: np.ndarray) -> "PairwiseObjective | None":
         """Return the objective of some samples.
 
-        Return None if all of them have the same class or target, or if no two of them have the same
-        class.
+        Return None if all of them have the same class or target, if no two of them have the same
+        class, or if there are only two samples with targets.
         """
         labels, side = self.strata[rows], self.side.take(rows)
         has_labels = side.labels is not None
         if has_labels and (labels[0] == labels[-1] or np.all(labels[1:] != labels[:-1])):
             return None
-        if not has_labels and _all_equal(side.targets):
+        if not has_labels and _is_constant(side.targets):
             return None
         return PairwiseObjective(
             self.rule,
@@ -118,9 +118,14 @@ def within_class_covariance(points: Array, labels: np.ndarray) -> np.ndarray:
     return to_host(moments.spread) / len(labels)
 
 
-def _all_equal(targets: Array | None) -> bool:
-    """Return whether all samples have the same target, or no target."""
-    return targets is None or bool(np.all(to_host(targets[1:, ...] == targets[:1, ...])))
+def _is_constant(targets: Array | None) -> bool:
+    """Return whether the distances have no effect: all targets are equal, or there are only two.
+
+    Each of two samples has only one neighbour, so its neighbour does not depend on the distance.
+    """
+    if targets is None or targets.shape[0] < 3:
+        return True
+    return bool(np.all(to_host(targets[1:, ...] == targets[:1, ...])))
 
 
 def _needs_float64(Z: Array) -> bool:

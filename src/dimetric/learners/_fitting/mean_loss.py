@@ -180,6 +180,8 @@ class MeanLossMetric(IterativeMetric[LossT]):
         if graph is not None:
             ridge = ridge_matrix(ridge, X.shape[1]) + self.unlabelled_reg * unit * graph
         objective = self._objective(coordinates.samples, supervision, order)
+        if objective.is_constant:  # the ridge alone would lead to a map of 0
+            ridge = 0.0
         if is_rescaled:
             scale, theta = fitted_scale(
                 objective, coordinates.start, ridge, search=self._searches_start_scale
