@@ -46,7 +46,7 @@ class ClassMoments:
 
     def __add__(self, other: "ClassMoments") -> "ClassMoments":
         """Return the moments of both blocks together, on the device of the first one."""
-        classes = _merged_classes(self.classes, other.classes)
+        classes = merged_classes(self.classes, other.classes)
         here, there = self._at(classes), other._at(classes)
         return ClassMoments(
             classes, _sum(here.labelled, there.labelled), _sum(here.unlabelled, there.unlabelled)
@@ -72,7 +72,7 @@ def _sum(a: Moments | None, b: Moments | None) -> Moments | None:
     return a + b.moved_to(a)
 
 
-def _merged_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray:
+def merged_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray:
     """Return the sorted union of two sets of classes. Raise if their types cannot be compared."""
     if not len(known) or not len(new):
         return new if len(new) else known

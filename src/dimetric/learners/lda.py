@@ -24,7 +24,7 @@ from dimetric.learners._lda_scatter import (
     pencil_of,
 )
 from dimetric.learners._linear import LinearMetric
-from dimetric.learners._partial_fit import weighted_rows
+from dimetric.learners._partial_fit import class_weight_in_block, weighted_rows
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs, top_ratio
 from dimetric.supervision._weights import ClassWeight, with_class_weight
@@ -239,8 +239,7 @@ class LDA(LinearMetric):
         classes, codes = encode_labels(y, self.unlabelled)
         class_weight = self.class_weight
         if isinstance(class_weight, dict):
-            names = classes.tolist()
-            class_weight = {name: class_weight[name] for name in class_weight if name in names}
+            class_weight = class_weight_in_block(class_weight, classes.tolist())
         return Labels(codes, classes, with_class_weight(weights, codes, classes, class_weight))
 
     def _pencil(self, moments: ClassMoments) -> Pencil:
