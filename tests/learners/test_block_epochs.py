@@ -18,12 +18,12 @@ LEARNERS += [NCMC(2, n_centroids=2, **PARAMS), NCA(2, reg=0.01, **PARAMS)]
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_call_is_one_epoch_from_the_current_map(learner):
+def test_a_call_is_two_epochs_from_the_current_map(learner):
     found = clone(learner).partial_fit(X, Y).partial_fit(X, Y)
-    expected = clone(learner).set_params(max_iter=1, warm_start=True).fit(X, Y).fit(X, Y)
+    expected = clone(learner).set_params(max_iter=2, warm_start=True).fit(X, Y).fit(X, Y)
     assert_array_equal(found.components_, expected.components_)
-    assert found.n_iter_ == 2 == found.metadata()["n_iter"]
-    assert len(found.history_) == 3
+    assert found.n_iter_ == found.metadata()["n_iter"] == len(found.history_) - 1
+    assert found.n_iter_ >= 2
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -14,6 +14,10 @@ from dimetric._compat import fit_method
 from dimetric.learners._lda_scatter import merged_classes
 from dimetric.learners._partial_fit import class_weight_in_block
 
+# The point of an epoch is the mean of its iterates, which begin with the current map. After one
+# epoch of few mini-batches, the map would hardly change.
+EPOCHS = 2
+
 
 def _uses_batches(learner: Any) -> bool:
     """Return True, or raise if the solver does not use mini-batches."""
@@ -31,9 +35,9 @@ class BlockEpochsMixin:
     @available_if(_uses_batches)
     @fit_method
     def partial_fit(self, X: Array, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """Improve the map by one epoch of stochastic gradient descent on a block of samples.
+        """Improve the map by two epochs of stochastic gradient descent on a block of samples.
 
-        A call does the same as :meth:`fit` with ``max_iter=1`` and ``warm_start=True`` on the block
+        A call does the same as :meth:`fit` with ``max_iter=2`` and ``warm_start=True`` on the block
         alone. The first call starts from `init`, or from the map of an earlier :meth:`fit`. The
         result is not that of one fit to all blocks: pairs of samples from different blocks do not
         contribute, and the last blocks have the largest effect. Use blocks of many samples of all
@@ -57,7 +61,7 @@ class BlockEpochsMixin:
         started, learner = perf_counter(), _for_block(self, y)
         seen = {name: getattr(self, name, None) for name in ("classes_", "n_iter_", "history_")}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # one epoch does not converge
+            warnings.simplefilter("ignore", ConvergenceWarning)  # two epochs do not converge
             learner.fit(X, y, sample_weight=sample_weight)
         parameters = learner.get_params(deep=False)
         fitted = {name: value for name, value in vars(learner).items() if name not in parameters}
@@ -73,8 +77,8 @@ class BlockEpochsMixin:
 
 
 def _for_block(learner: Any, y: Any) -> Any:
-    """Return a copy of a learner for one epoch on a block, which starts from the learner's map."""
-    copy = clone(learner).set_params(max_iter=1, warm_start=True)
+    """Return a copy of a learner for some epochs on a block. It starts from the learner's map."""
+    copy = clone(learner).set_params(max_iter=EPOCHS, warm_start=True)
     if hasattr(learner, "components_"):
         copy.components_ = learner.components_
     if isinstance(getattr(learner, "class_weight", None), dict) and y is not None:
