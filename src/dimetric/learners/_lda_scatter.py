@@ -147,9 +147,9 @@ def pencil_of(
     # Shrinkage adds this to all eigenvalues of S_b, also to the eigenvalues outside the span.
     floor = s / d * (xp.sum(between**2) if between_is_root else xp.linalg.trace(between))
     eye = xp.eye(p, dtype=within.dtype, device=within.device)
-    square = between.T @ between if between_is_root else between
+    square = (1 - s) * between.T @ between if between_is_root else (1 - s) * between
     outside = (d - p) * float(floor) / ridge if ridge > 0 else 0.0
-    return Pencil(within, is_root, (1 - s) * square + floor * eye, False, ridge, basis, outside)
+    return Pencil(within, is_root, square + floor * eye, False, ridge, basis, outside)
 
 
 def _with_total(between: Array, total: Moments, weight: float) -> Array:
