@@ -471,6 +471,8 @@ def test_partial_fit_of_lda_uses_class_weights_and_unlabelled_samples():
         learner.partial_fit(X[rows], labels[rows], sample_weight=FRACTIONS[rows])
     assert_same_map(learner, expected, 1e-10)
     assert_array_equal(learner.classes_, [0, 1, 2])
+    counts = [each.metadata()["n_unlabelled"] for each in (learner, expected)]
+    assert counts == [np.sum(labels == -1)] * 2
 
 
 def test_partial_fit_of_lda_cannot_balance_classes():

@@ -207,11 +207,14 @@ class LDA(LinearMetric):
         rescale_for_squares(X)  # raises if squares overflow or underflow
         rows, weights = weighted_rows(sample_weight, X.shape[0])
         X, y = (X, y) if rows is None else (take_rows(X, rows), y[rows])
-        moments = ClassMoments.of(X, self._labels_of_block(y, weights), root=True)
+        labels = self._labels_of_block(y, weights)
+        moments, n_unlabelled = ClassMoments.of(X, labels, root=True), int(np.sum(labels.codes < 0))
         if seen is None:
             self.__dict__.pop("components_", None)  # set by an earlier fit
         else:
             moments = seen + moments
+            n_unlabelled += self._metadata.get("n_unlabelled", 0)
+        self._metadata = {} if self.unlabelled is None else {"n_unlabelled": n_unlabelled}
         self.classes_, self._moments = moments.classes, moments.labelled
         self._unlabelled_moments = moments.unlabelled
         enough = len(moments.classes) > min(self.n_components or 1, X.shape[1])
@@ -221,7 +224,7 @@ class LDA(LinearMetric):
         if bool(namespace(within).any(within != 0)):
             pencil = self._pencil(moments)
             self._set_fitted_attributes(moments, pencil, pencil.whitening()[0])
-            self._metadata = self._cast_to_dtype_of(X) | {"time": perf_counter() - started}
+            self._metadata |= self._cast_to_dtype_of(X) | {"time": perf_counter() - started}
         return self
 
     def _seen(self) -> ClassMoments | None:
