@@ -392,6 +392,24 @@ def test_balanced_classes_equal_sample_weights(learner):
     assert_same_map(found, fit(learner, A, y, sample_weight=weights), 1e-12)
 
 
+@each(CLASS_LEARNERS)
+def test_a_class_of_weight_0_is_absent(learner):
+    used = Y > 0
+    found = fit(clone(learner).set_params(class_weight={0: 0.0}))
+    assert_array_equal(found.classes_, [1, 2])
+    learner = clone(learner).set_params(class_weight=None)
+    assert_same_map(found, fit(learner, X[used], Y[used]), 1e-8)
+
+
+def test_partial_fit_leaves_out_a_class_of_weight_0():
+    learner = LDA(class_weight={0: 0.0})
+    for rows in np.split(np.arange(N), [8, 21]):
+        learner.partial_fit(X[rows], Y[rows])
+    learner.partial_fit(X[Y == 0], Y[Y == 0])
+    assert_same_map(learner, LDA().fit(X[Y > 0], Y[Y > 0]), 1e-10)
+    assert_array_equal(learner.classes_, [1, 2])
+
+
 # Unlabelled samples
 
 
