@@ -210,8 +210,6 @@ class LDA(LinearMetric):
         if labels.weights is not None:  # class_weight may contain 0
             rows = np.flatnonzero(labels.weights > 0)
             X, labels = take_rows(X, rows), labels.reordered(rows)
-            if not len(rows):
-                return self
         moments, n_unlabelled = ClassMoments.of(X, labels, root=True), int(np.sum(labels.codes < 0))
         if seen is None:
             self.__dict__.pop("components_", None)  # set by an earlier fit
