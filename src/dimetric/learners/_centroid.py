@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace
+from dimetric._arrays.namespaces import Array, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import Problem
+from dimetric.linalg.scatter import Moments
 from dimetric.objectives.centroids import CentroidObjective, group_means
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 
@@ -77,10 +78,9 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
 
 def _variance_ratio(X: Array, weights: np.ndarray) -> float:
     """Return the weighted variance divided by the variance, each summed over the features."""
-    X = rescale_for_squares(X)[0]
-    xp = namespace(X)
-    X, w = xp.astype(X, xp.float64), asarray_like(weights, X, dtype=xp.float64)
-    X = X - w @ X / xp.sum(w)
-    weighted = float(xp.sum(w @ X**2) / xp.sum(w))
-    variance = float(xp.sum(xp.var(X, axis=0)))
-    return weighted / variance if variance > 0 else 1.0
+    variances = []
+    for w in (weights, None):
+        moments = Moments.of_all(rescale_for_squares(X)[0], weights=w, root=False)
+        trace = namespace(moments.spread).linalg.trace(moments.spread)
+        variances.append(float(trace) / moments.n_samples)
+    return variances[0] / variances[1] if variances[1] > 0 else 1.0
