@@ -16,6 +16,7 @@ from dimetric._arrays.validation import (
 from dimetric._compat import StrOptions
 from dimetric.supervision._validation import checked_constraints, supervision_source
 from dimetric.supervision._weights import (
+    ClassWeight,
     checked_sample_weight,
     require_weights_support,
     with_class_weight,
@@ -93,22 +94,38 @@ def _labelled_samples(
     learner: Any, X: Array, y: np.ndarray, weights: np.ndarray | None
 ) -> CheckedInput:
     """Encode the labels and set ``classes_``. A class of weight 0 is no class."""
-    has_weight = np.ones(len(y), dtype=bool) if weights is None else weights > 0
     unlabelled = getattr(learner, "unlabelled", None)
-    learner.classes_, known_codes = encode_labels(y[has_weight], unlabelled)
+    labels = encoded_labels(y, weights, unlabelled, getattr(learner, "class_weight", None))
+    learner.classes_ = labels.classes
     if len(learner.classes_) < learner._min_classes:
         raise ValueError(
             f"{type(learner).__name__} requires at least {learner._min_classes} classes, but y has "
             f"only {len(learner.classes_)}."
         )
-    codes = np.full(len(y), -1)
-    codes[has_weight] = known_codes
-    class_weight = getattr(learner, "class_weight", None)
-    weights = with_class_weight(weights, codes, learner.classes_, class_weight)
     metadata = {}
     if unlabelled is not None:
-        metadata["n_unlabelled"] = int(np.sum(known_codes < 0))
-    return _used_samples(learner, X, Labels(codes, learner.classes_, weights), metadata)
+        is_unlabelled = labels.codes < 0
+        if labels.weights is not None:
+            is_unlabelled &= labels.weights > 0
+        metadata["n_unlabelled"] = int(np.sum(is_unlabelled))
+    return _used_samples(learner, X, labels, metadata)
+
+
+def encoded_labels(
+    y: np.ndarray, weights: np.ndarray | None, unlabelled: Any, class_weight: ClassWeight
+) -> Labels:
+    """Return the labels of samples, with their weights times the weights of their classes.
+
+    Samples of weight 0 get the code -1, and classes of weight 0 are left out.
+    """
+    has_weight = np.ones(len(y), dtype=bool) if weights is None else weights > 0
+    codes = np.full(len(y), -1)
+    classes, codes[has_weight] = encode_labels(y[has_weight], unlabelled)
+    weights = with_class_weight(weights, codes, classes, class_weight)
+    kept = np.unique(codes[(codes >= 0) if weights is None else (codes >= 0) & (weights > 0)])
+    if len(kept) < len(classes):  # class_weight contains 0
+        codes = np.where(np.isin(codes, kept), np.searchsorted(kept, codes), -1)
+    return Labels(codes, classes[kept], weights)
 
 
 def _used_samples(

@@ -46,7 +46,7 @@ class ClassMoments:
 
     def __add__(self, other: "ClassMoments") -> "ClassMoments":
         """Return the moments of both blocks together, on the device of the first one."""
-        classes = _merged_classes(self.classes, other.classes)
+        classes = merged_classes(self.classes, other.classes)
         here, there = self._at(classes), other._at(classes)
         return ClassMoments(
             classes, _sum(here.labelled, there.labelled), _sum(here.unlabelled, there.unlabelled)
@@ -72,7 +72,7 @@ def _sum(a: Moments | None, b: Moments | None) -> Moments | None:
     return a + b.moved_to(a)
 
 
-def _merged_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray:
+def merged_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray:
     """Return the sorted union of two sets of classes. Raise if their types cannot be compared."""
     if not len(known) or not len(new):
         return new if len(new) else known
@@ -156,9 +156,9 @@ def pencil_of(
     # Shrinkage adds this to all eigenvalues of S_b, also to the eigenvalues outside the span.
     floor = s / d * (xp.sum(between**2) if between_is_root else xp.linalg.trace(between))
     eye = xp.eye(p, dtype=within.dtype, device=within.device)
-    square = between.T @ between if between_is_root else between
+    square = (1 - s) * between.T @ between if between_is_root else (1 - s) * between
     outside = (d - p) * float(floor) / ridge if ridge > 0 else 0.0
-    return Pencil(within, is_root, (1 - s) * square + floor * eye, False, ridge, basis, outside)
+    return Pencil(within, is_root, square + floor * eye, False, ridge, basis, outside)
 
 
 def _with_total(between: Array, total: Moments, weight: float) -> Array:

@@ -49,6 +49,11 @@ def weights_like(weights: np.ndarray | None, X: Array) -> Array | None:
     return None if weights is None else asarray_like(weights, X, dtype=namespace(X).float64)
 
 
+def class_weight_in_block(class_weight: dict[Any, float], names: list[Any]) -> dict[Any, float]:
+    """Return the weights of the classes of a block. A block need not contain all classes."""
+    return {name: weight for name, weight in class_weight.items() if name in names}
+
+
 def check_sum_of_weights(n: float) -> None:
     """Raise unless the sum of the sample weights minus 1 is positive."""
     if n <= 1:

@@ -11,12 +11,11 @@ from sklearn.utils.metaestimators import available_if
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._arrays.validation import (
     checked_samples_with_labels,
-    encode_labels,
     rescale_for_squares,
 )
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._warnings import warn
-from dimetric.learners._input import CLASS_PARAMETERS
+from dimetric.learners._input import CLASS_PARAMETERS, encoded_labels
 from dimetric.learners._lda_scatter import (
     ClassMoments,
     Pencil,
@@ -24,10 +23,10 @@ from dimetric.learners._lda_scatter import (
     pencil_of,
 )
 from dimetric.learners._linear import LinearMetric
-from dimetric.learners._partial_fit import weighted_rows
+from dimetric.learners._partial_fit import class_weight_in_block, weighted_rows
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs, top_ratio
-from dimetric.supervision._weights import ClassWeight, with_class_weight
+from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 
 
@@ -207,11 +206,17 @@ class LDA(LinearMetric):
         rescale_for_squares(X)  # raises if squares overflow or underflow
         rows, weights = weighted_rows(sample_weight, X.shape[0])
         X, y = (X, y) if rows is None else (take_rows(X, rows), y[rows])
-        moments = ClassMoments.of(X, self._labels_of_block(y, weights), root=True)
+        labels = self._labels_of_block(y, weights)
+        if labels.weights is not None:  # class_weight may contain 0
+            rows = np.flatnonzero(labels.weights > 0)
+            X, labels = take_rows(X, rows), labels.reordered(rows)
+        moments, n_unlabelled = ClassMoments.of(X, labels, root=True), int(np.sum(labels.codes < 0))
         if seen is None:
             self.__dict__.pop("components_", None)  # set by an earlier fit
         else:
             moments = seen + moments
+            n_unlabelled += self._metadata.get("n_unlabelled", 0)
+        self._metadata = {} if self.unlabelled is None else {"n_unlabelled": n_unlabelled}
         self.classes_, self._moments = moments.classes, moments.labelled
         self._unlabelled_moments = moments.unlabelled
         enough = len(moments.classes) > min(self.n_components or 1, X.shape[1])
@@ -221,7 +226,7 @@ class LDA(LinearMetric):
         if bool(namespace(within).any(within != 0)):
             pencil = self._pencil(moments)
             self._set_fitted_attributes(moments, pencil, pencil.whitening()[0])
-            self._metadata = self._cast_to_dtype_of(X) | {"time": perf_counter() - started}
+            self._metadata |= self._cast_to_dtype_of(X) | {"time": perf_counter() - started}
         return self
 
     def _seen(self) -> ClassMoments | None:
@@ -236,12 +241,10 @@ class LDA(LinearMetric):
         """Return the labels of a block of samples, with the weights of their classes."""
         if self.unlabelled is not None and np.all(y == self.unlabelled):
             return Labels(np.full(len(y), -1), y[:0], weights)
-        classes, codes = encode_labels(y, self.unlabelled)
         class_weight = self.class_weight
         if isinstance(class_weight, dict):
-            names = classes.tolist()
-            class_weight = {name: class_weight[name] for name in class_weight if name in names}
-        return Labels(codes, classes, with_class_weight(weights, codes, classes, class_weight))
+            class_weight = class_weight_in_block(class_weight, np.unique(y).tolist())
+        return encoded_labels(y, weights, self.unlabelled, class_weight)
 
     def _pencil(self, moments: ClassMoments) -> Pencil:
         """Return S_w and S_b with shrinkage."""

@@ -15,6 +15,7 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric._warnings import warn
 from dimetric.learners._base import NamedObjects
+from dimetric.learners._fitting.block_epochs import BlockEpochsMixin
 from dimetric.learners._fitting.coordinates import Coordinates
 from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
 from dimetric.learners._fitting.graph_term import neighbor_scatter
@@ -62,7 +63,7 @@ def converged_in_float32(result: Result, objective: Objective) -> Result:
     return result
 
 
-class MeanLossMetric(IterativeMetric[LossT]):
+class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
     r"""A learner that minimises a mean loss over maps.
 
     .. math:: \min_L \frac{1}{N} \sum \mathrm{loss}(L) + reg\, \frac{v}{d} |L|_F^2
