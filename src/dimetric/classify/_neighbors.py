@@ -133,7 +133,8 @@ class NeighborsEstimator(DistanceEstimator):
             self._points = self._fit_learner(X, y, training.weights, weights_given=weights_given)
         except ValueError as error:
             # scikit-learn's checks of class labels raise these messages.
-            if "Unknown label type" in str(error) or "should be a 1d array" in str(error):
+            are_no_classes = "Unknown label type" in str(error) or "be a 1d array" in str(error)
+            if are_no_classes and learns_from_classes(self.learner):
                 raise ValueError(class_learner_message(self, y)) from error
             raise
         self.n_samples_fit_ = n

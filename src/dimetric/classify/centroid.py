@@ -117,7 +117,8 @@ class NCMClassifier(CentroidClassifier):
         distance is used.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. A class that is not in the dict
-        has the weight 1. With ``"balanced"``, all classes have the same total weight.
+        has the weight 1. With ``"balanced"``, all classes have the same total weight. Centroids do
+        not depend on the weight of their class, so these weights matter only to the learner.
 
     Attributes
     ----------
@@ -177,7 +178,8 @@ class NCMCClassifier(CentroidClassifier):
         Random seed of k-means, which keeps the best of 10 starts.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. A class that is not in the dict
-        has the weight 1. With ``"balanced"``, all classes have the same total weight.
+        has the weight 1. With ``"balanced"``, all classes have the same total weight. Centroids do
+        not depend on the weight of their class, so these weights matter only to the learner.
 
     Attributes
     ----------
