@@ -455,3 +455,11 @@ def test_a_class_of_weight_zero_is_absent(cls):
     expected = objective_and_metric(cls(**params), X[Y != 1], Y[Y != 1])
     assert_allclose(value, expected[0], rtol=1e-10)
     assert_allclose(M, expected[1], rtol=1e-10)
+
+
+def test_a_class_of_weight_zero_is_no_class():
+    assert_array_equal(LDML(class_weight={1: 0.0}).fit(X, Y).classes_, [0, 2])
+    with pytest.raises(ValueError, match="ITML requires at least 2 classes, but y has only 1"):
+        ITML(class_weight={0: 0.0, 1: 0.0}).fit(X, Y)
+    with pytest.warns(UserWarning, match="y has only one class, so LMNN has nothing to learn"):
+        LMNN(class_weight={0: 0.0, 1: 0.0}).fit(X, Y)

@@ -95,20 +95,36 @@ def _labelled_samples(
     """Encode the labels and set ``classes_``. A class of weight 0 is no class."""
     has_weight = np.ones(len(y), dtype=bool) if weights is None else weights > 0
     unlabelled = getattr(learner, "unlabelled", None)
-    learner.classes_, known_codes = encode_labels(y[has_weight], unlabelled)
-    if len(learner.classes_) < learner._min_classes:
-        raise ValueError(
-            f"{type(learner).__name__} requires at least {learner._min_classes} classes, but y has "
-            f"only {len(learner.classes_)}."
-        )
+    classes, known_codes = encode_labels(y[has_weight], unlabelled)
     codes = np.full(len(y), -1)
     codes[has_weight] = known_codes
     class_weight = getattr(learner, "class_weight", None)
-    weights = with_class_weight(weights, codes, learner.classes_, class_weight)
+    weights = with_class_weight(weights, codes, classes, class_weight)
+    if weights is not None:
+        classes, codes = _classes_with_weight(classes, np.where(weights > 0, codes, -1))
+    learner.classes_ = classes
+    if len(classes) < learner._min_classes:
+        raise ValueError(
+            f"{type(learner).__name__} requires at least {learner._min_classes} classes, but y has "
+            f"only {len(classes)}."
+        )
     metadata = {}
     if unlabelled is not None:
         metadata["n_unlabelled"] = int(np.sum(known_codes < 0))
     return _used_samples(learner, X, Labels(codes, learner.classes_, weights), metadata)
+
+
+def _classes_with_weight(classes: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes that occur in the codes, and the codes of the samples among them.
+
+    Examples
+    --------
+    >>> _classes_with_weight(np.array(["a", "b", "c"]), np.array([2, -1, 0]))
+    (array(['a', 'c'], dtype='<U1'), array([ 1, -1,  0]))
+    """
+    is_present = np.isin(np.arange(len(classes)), codes)
+    new_codes = np.append(np.cumsum(is_present) - 1, -1)  # the last entry maps -1 to -1
+    return classes[is_present], new_codes[codes]
 
 
 def _used_samples(
