@@ -8,7 +8,7 @@ import pytest
 TREE = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize(("page", "n_examples"), [("README.md", 1), ("docs/guide.md", 8)])
+@pytest.mark.parametrize(("page", "n_examples"), [("README.md", 1), ("docs/guide.md", 9)])
 def test_examples_print_the_output_shown(page, n_examples, capsys):
     path = TREE / page
     examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", path.read_text(), re.S)
