@@ -87,10 +87,11 @@ VARIANTS = {
         {"n_components": 2},
         {"reg": 0.1},
         {"n_neighbors": 4, "mu": 0.7, "n_passes": 2},
+        {"class_weight": "balanced", "unlabelled_reg": 0.1},
     ],
     MCML: [{}, {"n_components": 2}, {"reg": 0.1}],
-    LDML: [{}, {"n_components": 2, "reg": 0.1}, {"b": 2.0}],
-    NCMML: [{}, {"n_components": 2}, {"reg": 0.1}],
+    LDML: [{}, {"n_components": 2, "reg": 0.1}, {"b": 2.0}, {"unlabelled_reg": 0.1}],
+    NCMML: [{}, {"n_components": 2}, {"reg": 0.1}, {"unlabelled_reg": 0.1}],
     NCMC: [
         {"n_centroids": 2, "random_state": 0},
         {"n_components": 2, "random_state": 0},
@@ -123,7 +124,7 @@ VARIANTS = {
         {"prior": "random", "random_state": 0},
     ],
     LSI: [{}, {"diagonal": True}, {"solver": ProjectedGradient()}, {"reg": 0.0}],
-    DMLEig: [{}, {"smoothing": 1.0, "reg": 3.0}],
+    DMLEig: [{}, {"smoothing": 1.0, "reg": 3.0, "class_weight": "balanced"}],
     KPCA: [
         {},
         {"n_components": 2, "kernel": Kernel("poly", degree=2)},

@@ -29,6 +29,7 @@ from estimators import (
     fitted_arrays,
     has_distance,
     has_fast_path,
+    has_n_components,
     has_partial_fit,
     host,
     is_kernel,

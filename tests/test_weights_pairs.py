@@ -63,6 +63,12 @@ def sorted_problem(n=40, d=3):
     return A[order], codes, rng.uniform(0.1, 2.0, n)
 
 
+def ridge_weight(reg):
+    """Return the weight of tr(M): reg times the weighted mean variance, divided by d."""
+    mean = np.average(X, axis=0, weights=W)
+    return reg * np.average((X - mean) ** 2, axis=0, weights=W).mean() / X.shape[1]
+
+
 def ldml_loop(L, b, X, y, w):
     """Return the weighted mean of the losses of all pairs, with loops."""
     total = weight = 0.0
@@ -251,11 +257,11 @@ def formula(learner, fitted):
     """Return the objective of a fitted learner, computed by its formula with loops."""
     L = fitted.components_
     if isinstance(learner, LDML):
-        reg = oracles.ridge_weight(X, learner.reg) * np.sum(L**2)
+        reg = ridge_weight(learner.reg) * np.sum(L**2)
         return -ldml_loop(L, fitted.b_, X, Y, W) - reg
     if isinstance(learner, LMNN):
         targets, shares = fitted.targets_, fitted.target_weights_
-        reg = oracles.ridge_weight(X, learner.reg) * np.sum(L**2)
+        reg = ridge_weight(learner.reg) * np.sum(L**2)
         return lmnn_loop(L, X, Y, targets, shares, RELATIVE) + reg
     if isinstance(learner, ITML):
         V, similar, weights = sampled_terms(learner)
@@ -286,8 +292,8 @@ def ldml_optimum(b, reg):
     D = oracles._distances(X[I] - X[J], M)
     losses = cp.logistic(cp.multiply(np.where(SAME, 1.0, -1.0), D - threshold))
     mean = PAIR_WEIGHTS / PAIR_WEIGHTS.sum() @ losses
-    oracles._solve(mean, M, oracles.ridge_weight(X, reg))
-    return -float(mean.value + oracles.ridge_weight(X, reg) * np.trace(M.value))
+    oracles._solve(mean, M, ridge_weight(reg))
+    return -float(mean.value + ridge_weight(reg) * np.trace(M.value))
 
 
 def lmnn_optimum(fitted):
@@ -299,7 +305,7 @@ def lmnn_optimum(fitted):
     p, other = np.nonzero(Y[i][:, None] != Y)
     hinges = cp.pos(1 + near[p] - oracles._distances(X[i[p]] - X[other], M))
     loss = (shares @ near + (shares[p] * RELATIVE[other]) @ hinges) / (2 * len(X))
-    ridge = oracles.ridge_weight(X, fitted.reg)
+    ridge = ridge_weight(fitted.reg)
     oracles._solve(loss, M, ridge)
     return float(loss.value + ridge * np.trace(M.value))
 
@@ -455,3 +461,11 @@ def test_a_class_of_weight_zero_is_absent(cls):
     expected = objective_and_metric(cls(**params), X[Y != 1], Y[Y != 1])
     assert_allclose(value, expected[0], rtol=1e-10)
     assert_allclose(M, expected[1], rtol=1e-10)
+
+
+def test_a_class_of_weight_zero_is_no_class():
+    assert_array_equal(LDML(class_weight={1: 0.0}).fit(X, Y).classes_, [0, 2])
+    with pytest.raises(ValueError, match="ITML requires at least 2 classes, but y has only 1"):
+        ITML(class_weight={0: 0.0, 1: 0.0}).fit(X, Y)
+    with pytest.warns(UserWarning, match="y has only one class, so LMNN has nothing to learn"):
+        LMNN(class_weight={0: 0.0, 1: 0.0}).fit(X, Y)

@@ -213,7 +213,6 @@ def test_class_weights_of_a_table():
         ({"cost": "squared"}, NUMBERS * np.nan, "Input y contains NaN"),
         ({"cost": "nearest"}, NUMBERS, "'cost' parameter of NCA must be"),
         ({"cost": "absolute", "class_weight": "balanced"}, NUMBERS, "needs classes, but cost="),
-        ({"cost": "absolute", "unlabelled": -1}, NUMBERS, r"Set unlabelled=None"),
         ({"cost": "absolute", "init": "lda"}, NUMBERS, "init='lda' needs class labels"),
         ({"cost": lambda a, b: np.ones(3)}, NUMBERS, r"returned an array of shape \(3,\)"),
         ({"cost": lambda a, b: -np.ones((len(a), len(b)))}, NUMBERS, "negative, infinite or NaN"),

@@ -11,7 +11,7 @@ from scipy.optimize import approx_fprime
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from dimetric import LDML, LMNN, MCML, NCA, NCMC, NCMML, Pairs, Triplets
+from dimetric import LDML, LMNN, MCML, MLKR, NCA, NCMC, NCMML, Pairs, Triplets
 from dimetric.learners._fitting.graph_term import neighbor_scatter
 from dimetric.learners.ldml import LDMLRule
 from dimetric.linalg.psd import metric_of
@@ -246,3 +246,25 @@ def test_mini_batches_include_the_penalty(cls):
         small = fitted(cls(), X, Y, params=params)
         large = fitted(cls(), X, Y, params=params | {"unlabelled_reg": 0.0})
     assert np.linalg.norm(small.components_) < 0.8 * np.linalg.norm(large.components_)
+
+
+TARGETS = X[:, 0] + np.sin(X[:, 1])
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("learner", [MLKR(), NCA(cost="absolute"), NCA(cost="squared")], ids=str)
+def test_targets_may_be_missing(learner, outputs):
+    y = np.where(LABELLED, TARGETS, -1.0)
+    if outputs == 2:
+        y = np.stack([y, np.where(LABELLED, X[:, 2], -1.0)], axis=1)
+    plain = clone(learner).fit(X[LABELLED], y[LABELLED])
+    given = fitted(learner, X, y)
+    assert_array_equal(given.components_, plain.components_)
+    assert given.metadata()["n_unlabelled"] == 54
+    model = fitted(learner, X, y, params={"unlabelled_reg": 3.0})
+    assert model.metadata()["n_unlabelled"] == 54
+    R = penalty_matrix(X, np.where(LABELLED, 0, -1), reg=3.0)
+    penalties = [np.trace(L @ R @ L.T) for L in (model.components_, plain.components_)]
+    assert penalties[0] < penalties[1]
+    with pytest.raises(ValueError, match=r"All values of y are unlabelled=-1"):
+        fitted(learner, X, np.full_like(y, -1.0))

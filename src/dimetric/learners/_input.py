@@ -86,7 +86,7 @@ def checked_input(
     samples, y = check(learner, X, supervision["y"], reset=True, min_samples=min_samples)
     weights = checked_sample_weight(sample_weight, samples.shape[0])
     if not learner._learns_from_classes():
-        return _used_samples(learner, samples, Targets(y, weights), {})
+        return _samples_with_targets(learner, samples, y, weights)
     return _labelled_samples(learner, samples, y, weights)
 
 
@@ -128,6 +128,23 @@ def encoded_labels(
     return Labels(codes, classes[kept], weights)
 
 
+def _samples_with_targets(
+    learner: Any, X: Array, y: np.ndarray, weights: np.ndarray | None
+) -> CheckedInput:
+    """Mark missing targets, whose outputs all have the value ``unlabelled``, by NaN."""
+    unlabelled = getattr(learner, "unlabelled", None)
+    if unlabelled is None:
+        return _used_samples(learner, X, Targets(y, weights), {})
+    is_missing = np.all(y.reshape(len(y), -1) == unlabelled, axis=1)
+    targets = Targets(
+        np.where(is_missing if y.ndim == 1 else is_missing[:, None], np.nan, y), weights
+    )
+    n_unlabelled = np.sum(is_missing if weights is None else is_missing & (weights > 0))
+    if np.all(is_missing):
+        raise ValueError(f"All values of y are unlabelled={unlabelled!r}. Pass some targets.")
+    return _used_samples(learner, X, targets, {"n_unlabelled": int(n_unlabelled)})
+
+
 def _used_samples(
     learner: Any,
     X: Array,
@@ -140,8 +157,8 @@ def _used_samples(
         return CheckedInput(X, None, used, metadata)
     if given.weights is not None:
         used &= given.weights > 0
-    if isinstance(given, Labels) and not learner._uses_unlabelled:
-        used &= given.codes >= 0
+    if isinstance(given, Labels | Targets) and not learner._uses_unlabelled:
+        used &= given.is_labelled
     if np.all(used):
         return CheckedInput(X, given, used, metadata)
     rows = np.flatnonzero(used)

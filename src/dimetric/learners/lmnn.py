@@ -10,35 +10,26 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like
 from dimetric._compat import Interval
 from dimetric.learners._fitting.convex import ConvexMetric, certificate_metadata
-from dimetric.learners._fitting.functions import loss_over
-from dimetric.learners._fitting.mean_loss import MeanLossMetric, converged_in_float32
+from dimetric.learners._fitting.margin_stages import sharp_objective, solve_in_stages
+from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import (
     MapCallback,
     Problem,
     Solution,
-    solve,
     with_iteration_offset,
 )
-from dimetric.objectives.margins.bounds import MarginBounds
-from dimetric.objectives.margins.objective import MarginObjective, pull_scale
+from dimetric.objectives.margins.objective import MarginObjective
 from dimetric.objectives.margins.targets import checked_targets, nearest_targets
 from dimetric.objectives.margins.triplets import TripletObjective
-from dimetric.objectives.objective import Ridge, Smoothable, on_maps
+from dimetric.objectives.objective import Smoothable, on_maps
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import LINE_SEARCH_FAILED, STOPPED_BY_CALLBACK, max_iter_reached
+from dimetric.solvers.result import STOPPED_BY_CALLBACK, max_iter_reached
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Supervision, checked_labels, relative_weights
 from dimetric.supervision.triplets import Triplets
 
-# Stages of the continuation, each with the width of the hinge's smooth part and a tolerance as a
-# multiple of tol. The second stage runs only if the gap after the first is not yet small. Later
-# stages have a looser tolerance, because sharp hinges are hard to minimise and change little.
-STAGES = ((0.1, 1.0), (0.1, 0.1), (0.01, 10.0), (0.001, 10.0))
-MAX_SMOOTHING_ERROR_IN_TOLS = 300.0  # the hinge is sharp enough below this error of the objective
-TIGHT_GAP_RATIO = 0.007  # a gap is small if it is at most this fraction of the objective
 # With SGD, larger classes are split into random groups of this size to search for targets.
 MAX_FRIENDS_SEARCHED = 5_000
-MAX_TERMS_EVALUATED = 20_000  # with SGD and more terms, mini-batches estimate the objective
 
 
 class LMNN(MeanLossMetric[Smoothable]):
@@ -254,14 +245,17 @@ class LMNN(MeanLossMetric[Smoothable]):
             # Iterations that a pass does not use go to the later passes.
             limit = -(-(self.max_iter - done) // passes_left)
             pass_callback = with_iteration_offset(callback, done)
-            solution = self._solve_pass(problem, solver, pass_callback, limit)
+            options = {"max_iter": limit, "tol": self.tol, "random_state": self.random_state}
+            solution = solve_in_stages(problem, solver, pass_callback, **options)
             L, done = solution.map, done + solution.result.n_iter
             history += solution.result.history
             if solution.result.reason == STOPPED_BY_CALLBACK:
                 break
         self._set_targets(problem.objective)
-        history[0] = self._sharp_objective(objective, start, ridge, estimate=history[0])
+        history[0] = sharp_objective(objective, start, ridge, solver, estimate=history[0])
         result = replace(solution.result, n_iter=done, history=tuple(history))
+        if result.reason == max_iter_reached(limit):
+            result = replace(result, reason=max_iter_reached(self.max_iter))
         return replace(solution, result=result)
 
     def _checked_for_plateau(self, problem: Problem[Smoothable], solution: Solution) -> Result:
@@ -281,56 +275,6 @@ class LMNN(MeanLossMetric[Smoothable]):
         """Set ``targets_`` and ``target_weights_``, in the order of the user's samples."""
         if isinstance(objective, MarginObjective) and (targets := objective.user_targets()):
             self.targets_, self.target_weights_ = targets
-
-    def _solve_pass(
-        self, problem: Problem[Smoothable], solver: Solver, callback: MapCallback, max_iter: int
-    ) -> Solution:
-        """Solve for fixed targets with a smoothed hinge, which is made sharper in stages."""
-        objective, ridge, L = problem.objective, problem.ridge, problem.start
-        smooth = solver.models_curvature
-        T = pull_scale(objective, ridge) if smooth else problem.preconditioner
-        over_metrics = solver.steps_over == "metrics"
-        is_convex = over_metrics or (not solver.uses_batches and len(L) >= L.shape[1])
-        bounds = MarginBounds(objective, ridge) if is_convex and not self.diagonal else None
-        done, history, certificate = 0, list[float](), None
-        last_width, is_sharp, is_tight = np.inf, False, True
-        for width, tol_factor in STAGES if smooth else ((0.0, 1.0),):
-            if width == last_width and is_tight:
-                continue
-            if width < last_width and is_sharp:
-                break
-            left, tol = max_iter - done, tol_factor * self.tol
-            stage = replace(problem, objective=objective.smoothed(width), start=L)
-            function = loss_over(solver, stage, preconditioner=T, random_state=self.random_state)
-            offset_callback = with_iteration_offset(callback, done)
-            solution = solve(function, solver, max_iter=left, tol=tol, callback=offset_callback)
-            result = converged_in_float32(solution.result, objective)
-            L, last_width = solution.map, width
-            value = self._sharp_objective(objective, L, ridge, estimate=result.value)
-            done, history = done + result.n_iter, [*history, *result.history]
-            if bounds is not None:
-                bounds.add(L, width or STAGES[0][0])
-                certificate = bounds.certificate(value, L)
-                is_tight = certificate.gap <= TIGHT_GAP_RATIO * max(1.0, value)
-            tolerated = MAX_SMOOTHING_ERROR_IN_TOLS * self.tol * max(1.0, value)
-            is_sharp = result.value - value <= tolerated
-            if not result.converged or done == max_iter:
-                break
-        converged, reason = result.converged, result.reason
-        if reason == max_iter_reached(left) or (done == max_iter and not is_sharp):
-            converged, reason = False, max_iter_reached(self.max_iter)
-        elif reason.startswith(LINE_SEARCH_FAILED) and certificate is not None and is_tight:
-            converged, reason = True, f"at most {certificate.gap:.2g} above the optimum"
-        result = Result(L.ravel(), value, done, converged, reason, tuple(history))
-        return Solution(L, solution.theta, result, certificate)
-
-    def _sharp_objective(
-        self, objective: Smoothable, L: np.ndarray, ridge: Ridge, *, estimate: float
-    ) -> float:
-        """Return the objective without smoothing, or the estimate if evaluation takes too long."""
-        if self._solver().uses_batches and objective.n_terms > MAX_TERMS_EVALUATED:
-            return estimate
-        return on_maps(objective, ridge=ridge)(L.ravel())[0]
 
     def _extra_metadata(self, problem: Problem[Smoothable], solution: Solution) -> dict[str, Any]:
         extra, certificate = super()._extra_metadata(problem, solution), solution.certificate

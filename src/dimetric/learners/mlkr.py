@@ -90,6 +90,13 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         targets and few samples.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    unlabelled : float or None, default=None
+        Value of `y` that marks samples without a target. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, with or
+        without a target, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -144,6 +151,8 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         tol: float = 1e-2,
         reg: float = 0.1,
         warm_start: bool = False,
+        unlabelled: float | None = None,
+        unlabelled_reg: float = 0.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -156,6 +165,8 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         self.tol = tol
         self.reg = reg
         self.warm_start = warm_start
+        self.unlabelled = unlabelled
+        self.unlabelled_reg = unlabelled_reg
         self.verbose = verbose
         self.random_state = random_state
 

@@ -279,12 +279,11 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         return self._maximises or not (isinstance(self.cost, str) or callable(self.cost))
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
-        for name in ("class_weight", "unlabelled"):
-            if getattr(self, name) is not None and not self._learns_from_classes():
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} needs classes, but cost={self.cost!r} learns "
-                    f"from other targets. Set {name}=None."
-                )
+        if self.class_weight is not None and not self._learns_from_classes():
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs classes, but cost={self.cost!r} learns "
+                "from other targets. Set class_weight=None."
+            )
         super()._check_supervision(X, supervision)
 
     def _objective(

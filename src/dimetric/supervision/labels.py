@@ -44,6 +44,11 @@ class Labels:
         """Number of classes."""
         return len(self.classes)
 
+    @property
+    def is_labelled(self) -> np.ndarray:
+        """Whether each sample has a label."""
+        return np.asarray(self.codes >= 0)
+
     def reordered(self, rows: np.ndarray) -> Self:
         """Return the labels of the given rows, in that order."""
         return type(self)(self.codes[rows], self.classes, _taken(self.weights, rows))
@@ -56,13 +61,18 @@ class Targets:
     Parameters
     ----------
     values : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        The target of each sample.
+        The target of each sample, or NaN if the sample has none.
     weights : ndarray of shape (n_samples,), optional
         Positive weights of the samples. None if all weights are 1.
     """
 
     values: np.ndarray
     weights: np.ndarray | None = None
+
+    @property
+    def is_labelled(self) -> np.ndarray:
+        """Whether each sample has a target."""
+        return ~np.isnan(self.values.reshape(len(self.values), -1)).any(axis=1)
 
     def reordered(self, rows: np.ndarray) -> Self:
         """Return the targets of the given rows, in that order."""

@@ -146,8 +146,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         graph = None
         if self.unlabelled_reg > 0:
             graph = neighbor_scatter(X, weights_of(supervision))
-            if isinstance(supervision, Labels) and not self._keeps_rows:
-                labelled = np.flatnonzero(supervision.codes >= 0)
+            if isinstance(supervision, Labels | Targets) and not self._keeps_rows:
+                labelled = np.flatnonzero(supervision.is_labelled)
                 X, supervision = take_rows(X, labelled), supervision.reordered(labelled)
         return self._labelled_problem(X, supervision, graph)
 

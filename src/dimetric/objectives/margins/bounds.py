@@ -50,9 +50,8 @@ class MarginBounds:
             B, E, Q = np.eye(len(B), 1), np.eye(len(B), 1), np.eye(1)
         spreads = to_host(xp.std(X @ asarray_like(B, X), axis=0))
         spreads = np.where(spreads > 0, spreads, 1.0)
-        penalty = least_penalty(ridge, E) if isinstance(ridge, np.ndarray) else ridge * Q
-        self._ridge = penalty / spreads / spreads[:, None]
         self._E, Q = E * spreads, Q / spreads / spreads[:, None]
+        self._ridge = least_penalty(ridge, self._E) if isinstance(ridge, np.ndarray) else ridge * Q
         self._objective = objective.with_points(X @ asarray_like(B / spreads, X))
         P = self._objective.pull_matrix() + self._ridge
         eigenvalues, V = np.linalg.eigh(P)
