@@ -62,7 +62,7 @@ class CentroidClassifier(DistanceClassifier):
         owners = np.empty(np.max(clusters) + 1, dtype=np.int64)
         owners[clusters] = codes
         self._owners = owners
-        self.centroids_ = _weighted_means(Z, clusters, len(owners), weights)
+        self.centroids_ = group_means(Z, clusters, len(owners), weights)
         self.centroid_classes_ = self.classes_[owners]
         return self
 
@@ -224,16 +224,3 @@ class NCMCClassifier(CentroidClassifier):
 
     def _clusters(self, Z: Array, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         return class_clusters(Z, codes, self.n_centroids, self.classes_, self.random_state, weights)
-
-
-def _weighted_means(
-    Z: Array, groups: np.ndarray, n_groups: int, weights: np.ndarray | None
-) -> Array:
-    """Return the weighted mean of each group of samples in Z's dtype."""
-    if weights is None:
-        return group_means(Z, groups, n_groups)
-    xp = namespace(Z)
-    weighted = xp.astype(Z, xp.float64) * asarray_like(weights, Z, dtype=xp.float64)[:, None]
-    mean_weights = np.bincount(groups, weights, n_groups) / np.bincount(groups, minlength=n_groups)
-    means = group_means(weighted, groups, n_groups)
-    return xp.astype(means / asarray_like(mean_weights, Z, dtype=xp.float64)[:, None], Z.dtype)
