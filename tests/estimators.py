@@ -259,7 +259,8 @@ REPEATED_SAMPLES = (
 )
 # Learners for which scikit-learn's check of weights against repeated samples fails, and why.
 NO_REPEATED_SAMPLES = {
-    (ANMM, DMLMJ, KANMM, KDMLMJ, LMNN): "a repeated sample is its own nearest neighbour",
+    (ANMM, DMLMJ, KANMM, KDMLMJ, LMNN, KLMNN): "a repeated sample is its own nearest neighbour",
+    (NCA, MLKR, MCML): "a repeated sample is its own nearest neighbour",
     (NCMML, NCMC): "the solver stops at a tolerance, and repeated samples change its path",
     (LDML, LSI, DMLEig): "a repeated sample also forms pairs with its copies, and sums are means",
     (ITML,): "the pairs that are sampled depend on the number of rows",
