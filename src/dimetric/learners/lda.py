@@ -13,6 +13,7 @@ from dimetric._arrays.validation import checked_samples_with_labels, rescale_for
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._warnings import warn
 from dimetric.learners._linear import LinearMetric
+from dimetric.linalg.row_basis import dense_block
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs, top_ratio, whitening
 from dimetric.supervision.labels import Supervision, checked_labels
@@ -161,6 +162,7 @@ class LDA(LinearMetric):
         started = perf_counter()
         seen: Moments | None = getattr(self, "_moments", None)
         X, y = checked_samples_with_labels(self, X, y, reset=seen is None, min_samples=1)
+        X = dense_block(X, "partial_fit")
         rescale_for_squares(X)  # raises if squares overflow or underflow
         classes, codes = np.unique(y, return_inverse=True)
         labels = asarray_like(codes, X, dtype=namespace(X).int64)

@@ -27,6 +27,7 @@ from dimetric.learners._probabilistic_pca import (
     noise_variance,
 )
 from dimetric.linalg.principal_axes import PrincipalAxes, axes_by_iteration, axes_from_moments
+from dimetric.linalg.row_basis import dense_block
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import lanczos_svd, randomized_svd
 from dimetric.supervision.labels import Supervision
@@ -199,7 +200,7 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
         X = checked_samples(self, X, reset=seen is None)
         rescale_for_squares(X)  # raises if squares overflow or underflow
         check_n_components(self.n_components, "incremental", X.shape[1], X.shape[1])
-        moments = Moments.root_of(X.toarray() if sparse.issparse(X) else X)
+        moments = Moments.root_of(dense_block(X, "partial_fit"))
         if seen is None:
             self.__dict__.pop("components_", None)  # set by an earlier fit
         else:
