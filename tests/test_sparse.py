@@ -503,3 +503,14 @@ def test_compare_of_bad_values():
     A.data[3] = np.nan
     with pytest.raises(ValueError, match="contains NaN"):
         dimetric.compare(A, y, budget=4)
+
+
+@pytest.mark.parametrize("learner", [PCA(2), LDA(1)], ids=name_of)
+def test_partial_fit(learner):
+    X, y = small_samples()
+    expected = clone(learner).partial_fit(X, y)
+    got = clone(learner).partial_fit(sparse.csr_array(X), y)
+    assert_allclose(got.components_, expected.components_, rtol=RTOL)
+    A, y = wide_samples()
+    with pytest.raises(ValueError, match=r"partial_fit needs a 240 x 240 matrix.*Use fit"):
+        clone(learner).partial_fit(A, y)

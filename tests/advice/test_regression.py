@@ -90,7 +90,7 @@ def test_numbers_are_predicted_by_regression(comparison, frame):
 
 def test_scores_of_a_fold_are_in_units_of_the_total_variance():
     found = choose(X, PRICE, FAST["learners"], cv=3, task=Task("continuous", "r2"))
-    folds = splits(X, None, 3, random_state=0, groups=np.arange(90))
+    folds, _ = splits(X, None, 3, random_state=0, groups=np.arange(90))
     for score, (train, test) in zip(found.scores["Euclidean"], folds, strict=True):
         low, high = X[train].min(0), X[train].max(0)
         Z = (X - low) / (high - low)

@@ -587,7 +587,7 @@ def test_regressors_are_scored_by_errors_in_common_units():
     X = np.random.default_rng(0).standard_normal((43, 3))
     y = 5 + X[:, 0] + X[:, 1] ** 2
     model = KNNRegressor(4)
-    folds = splits(X, None, 5, random_state=0)
+    folds, _ = splits(X, None, 5, random_state=0)
     errors = [model.fit(X[train], y[train]).predict(X[test]) - y[test] for train, test in folds]
     options = {"cv": 5, "scale": None}
     by_fold = {
@@ -613,7 +613,7 @@ def test_regressors_are_tuned_for_the_score():
         cells = benchmark.run(
             {"k": KNNRegressor()}, {"a": (X, y)}, param_grids={"k": grid}, **options
         ).cells
-        train = splits(X, None, 3, random_state=0)[0][0]
+        train = splits(X, None, 3, random_state=0)[0][0][0]
         seed = int(np.random.SeedSequence([0, 0]).generate_state(1)[0])
         found = tune(
             KNNRegressor(), X[train], y[train], grid, criterion=criterion, cv=3, random_state=seed

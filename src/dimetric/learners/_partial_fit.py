@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows
 from dimetric._arrays.validation import checked_samples, rescale_for_squares
+from dimetric.linalg.row_basis import dense_block
 from dimetric.linalg.scatter import Moments
 from dimetric.supervision._weights import checked_sample_weight
 
@@ -20,7 +20,7 @@ def with_block(learner: Any, X: Array, sample_weight: Any) -> tuple[Array, Momen
     X = checked_samples(learner, X, reset=seen is None)
     rescale_for_squares(X)  # raises if squares overflow or underflow
     rows, weights = weighted_rows(sample_weight, X.shape[0])
-    X = X.toarray() if sparse.issparse(X) else X
+    X = dense_block(X, "partial_fit")
     X = X if rows is None else take_rows(X, rows)
     moments = Moments.root_of(X, weights=weights_like(weights, X))
     return X, moments if seen is None else seen + moments.moved_to(seen)

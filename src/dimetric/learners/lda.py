@@ -24,6 +24,7 @@ from dimetric.learners._lda_scatter import (
 )
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners._partial_fit import class_weight_in_block, weighted_rows
+from dimetric.linalg.row_basis import dense_block
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs, top_ratio
 from dimetric.supervision._weights import ClassWeight
@@ -203,6 +204,7 @@ class LDA(LinearMetric):
         started = perf_counter()
         seen = self._seen()
         X, y = checked_samples_with_labels(self, X, y, reset=seen is None, min_samples=1)
+        X = dense_block(X, "partial_fit")
         rescale_for_squares(X)  # raises if squares overflow or underflow
         rows, weights = weighted_rows(sample_weight, X.shape[0])
         X, y = (X, y) if rows is None else (take_rows(X, rows), y[rows])

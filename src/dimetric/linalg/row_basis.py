@@ -97,6 +97,22 @@ def is_made_dense(n: int, d: int) -> bool:
     return d <= MAX_RANK or n * d <= MAX_DENSE_ENTRIES
 
 
+def dense_block(X: Array, method: str) -> Array:
+    """Return a block of samples as a dense array.
+
+    Raise if a sparse block has so many features that a matrix of all their products is too large.
+    """
+    if not sparse.issparse(X):
+        return X
+    d = X.shape[1]
+    if d > MAX_FEATURES_OF_SMALL:
+        raise ValueError(
+            f"{method} needs a {d} x {d} matrix, which is too large for sparse samples. Use fit, "
+            f"or map the blocks to at most {MAX_FEATURES_OF_SMALL} features first."
+        )
+    return X.toarray()
+
+
 def _right_singular_vectors(X: sparse.csr_array, k: int) -> tuple[np.ndarray, float]:
     """Return at most k right singular vectors as rows, and the sum of squares that they keep.
 

@@ -211,7 +211,9 @@ def _accuracies_by_name(model: Any, X: Any, y: Any, *, ks: list[int]) -> dict[st
 
 
 def _mean_absolute_error(model: Any, X: Any, y: Any) -> float:
-    return float(np.mean(np.abs(model.predict(X) - y)))
+    X, weights = model.samples(X) if isinstance(model, WeightedEstimator) else (X, None)
+    errors = np.abs(fitted_model(model).predict(X) - y)
+    return float(np.average(errors, weights=weights))
 
 
 def _metadata_value(model: Any, X: Any, y: Any = None, *, key: str) -> float:
