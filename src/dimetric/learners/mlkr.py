@@ -72,8 +72,8 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "random", or an array. "auto" chooses "pca" if L has fewer
-        rows than ``min(n_samples, n_features)``, otherwise "identity". A named map is rescaled to
-        minimise the objective, and an array is used as it is.
+        rows than ``min(n_samples, n_features)``, otherwise "identity". A named map is rescaled to a
+        typical squared distance of 16 between samples, and an array is used as it is.
     solver : {"lbfgs", "bgd", "sgd"} or solver object, default="lbfgs"
         Solver: :class:`~dimetric.solvers.LBFGS`, :class:`~dimetric.solvers.GradientDescent`, or
         :class:`~dimetric.solvers.SGD` for data too large to evaluate all pairs of samples.
@@ -131,10 +131,12 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
     >>> X, y = make_friedman1(200, random_state=0)
     >>> facts = MLKR().fit(X, y).metadata()
     >>> round(facts["initial_objective"], 1), round(facts["final_objective"], 1)
-    (0.4, 0.1)
+    (0.5, 0.1)
     """
 
     _accepts_weights = True
+    # If most features are noise, the best scale is so small that the gradient vanishes.
+    _searches_start_scale = False
     # Parameters of the base class that need classes.
     class_weight = None
     unlabelled = None
