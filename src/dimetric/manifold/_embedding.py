@@ -30,7 +30,7 @@ class Embedding(Learner, ABC):
     def _place(self, X: Array) -> Array:
         """Return the coordinates of validated new samples, in any namespace."""
 
-    def fit(self, X: Array, y: Any = None) -> Self:
+    def fit(self, X: Array, y: Any = None, *, pairs: Any = None, triplets: Any = None) -> Self:
         """Embed the samples.
 
         Parameters
@@ -40,17 +40,17 @@ class Embedding(Learner, ABC):
             library.
         y : object
             Ignored.
+        pairs, triplets : object
+            Raise an error if given, because embeddings are unsupervised.
 
         Returns
         -------
         self : object
             The fitted embedding.
         """
-        return super().fit(X, y)
+        return super().fit(X, y, pairs=pairs, triplets=triplets)
 
-    def fit_transform(  # type: ignore[override]
-        self, X: Array, y: Any = None
-    ) -> Array:
+    def fit_transform(self, X: Array, y: Array | None = None, **constraints: Any) -> Array:
         """Fit the embedding and return the coordinates of the training samples, ``embedding_``.
 
         ``fit(X).transform(X)`` may differ, because it places X like new samples.
@@ -61,13 +61,15 @@ class Embedding(Learner, ABC):
             Samples.
         y : object
             Ignored.
+        **constraints : object
+            Pairs and triplets raise an error, because embeddings are unsupervised.
 
         Returns
         -------
         Z : array of shape (n_samples, n_components)
             Coordinates, in the array namespace, dtype and device of X. A data frame if X is one.
         """
-        return wrap_like_input(self.fit(X, y).embedding_, X, self)
+        return wrap_like_input(self.fit(X, y, **constraints).embedding_, X, self)
 
     def transform(self, X: Array) -> Array:
         """Return the coordinates of new samples.
