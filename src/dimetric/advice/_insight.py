@@ -34,8 +34,7 @@ __all__ = ["Insight", "insight"]
 # Each class keeps at least two rows to learn from, and two to test on.
 MIN_MEMBERS = 4
 MIN_TRAINING_MEMBERS = 2
-# Samples with explained neighbours. If no prediction changes, other samples are explained.
-MAX_EXPLAINED_IMPROVED, MAX_EXPLAINED_WORSENED, MAX_EXPLAINED_OTHERS = 2, 1, 2
+MAX_EXPLAINED = 2  # samples with explained neighbours
 INSIGHT_FOLDS = 5  # groups are split into this many folds, some of which are test samples
 
 
@@ -224,15 +223,16 @@ def _changed_predictions(
 def _explained_changes(
     preparation: Pipeline, model: Any, X: np.ndarray, changes: _Changes
 ) -> list[ExplainedChange]:
-    """Explain the changed neighbours of the most changed test samples under a linear learner."""
+    """Explain the changed neighbours of the most changed test samples under a linear learner.
+
+    The first two samples are one that improves and one that worsens, if both exist.
+    """
     if not hasattr(model.learner_, "explain_pair"):
         return []
-    chosen = [
-        *changes.improved[:MAX_EXPLAINED_IMPROVED],
-        *changes.worsened[:MAX_EXPLAINED_WORSENED],
-    ]
+    improved, worsened, others, _ = changes
+    ordered = [*improved[:1], *worsened[:1], *improved[1:], *worsened[1:], *others]
     prepared_model, explained = make_pipeline(preparation, model), []
-    for row, before, after in chosen or changes.others[:MAX_EXPLAINED_OTHERS]:
+    for row, before, after in ordered[:MAX_EXPLAINED]:
         neighbors = explained_neighbors(prepared_model, X[row], X, before, after)
         if neighbors:
             explained.append(ExplainedChange(row, *neighbors))

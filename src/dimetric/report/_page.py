@@ -256,10 +256,10 @@ def _explanation(record: ReportRecord, change: ExplainedChange) -> _Explanation:
     row, removed, added = (
         record.rows[each] for each in (change.row, change.removed.row, change.added.row)
     )
-    distances = [number_text(float(each.parts.sum())) for each in (change.removed, change.added)]
+    totals = [number_text(float(each.parts.sum())) for each in (change.removed, change.added)]
     titles = (
-        f"to row {removed} (removed): squared distance {distances[0]}",
-        f"to row {added} (new): squared distance {distances[1]}",
+        f"row {removed}, removed (total {totals[0]})",
+        f"row {added}, new (total {totals[1]})",
     )
     picture = pictures.draw_explanation(change, titles, record.feature_names)
     feature = record.feature_names[change.removed.parts.argmax()]
