@@ -222,6 +222,13 @@ def test_insight():
         assert np.sum(y[each.before] == y[each.row]) <= 1
         assert each.row not in each.before
         assert each.row not in each.after
+    first, second = found.explained_changes
+    assert first.row == found.corrected_errors[0].row
+    assert second.row == found.new_errors[0].row
+    changed = found.corrected_errors[0]
+    assert first.removed.row == changed.before[~np.isin(changed.before, changed.after)][0]
+    assert first.added.row == changed.after[~np.isin(changed.after, changed.before)][0]
+    assert first.removed.parts.sum() > first.added.parts.sum() > 0
     assert found.before.shape == found.after.shape == (len(found.rows), 2)
     assert found.shows_unseen_rows
     assert len(found.rows) == found.n_test
@@ -232,6 +239,7 @@ def test_insight_of_a_nonlinear_learner():
     found = insight(dimetric.KDA(), X, y, ["along", "across"], random_state=0)
     assert found.metric is None
     assert not found.from_metric
+    assert found.explained_changes == []
     assert found.importance["across"] > found.importance["along"]
     assert not found.shows_unseen_rows
     assert len(found.rows) == 100

@@ -13,7 +13,7 @@ from sklearn.metrics import r2_score
 from sklearn.neighbors import KNeighborsRegressor
 
 import dimetric
-from dimetric import KNNRegressor
+from dimetric import Covariance, KNNRegressor
 from dimetric.advice import insight
 from dimetric.advice._candidates import candidate_grid, candidate_learners
 from dimetric.advice._choose import choose
@@ -23,6 +23,7 @@ from dimetric.advice._samples import labelled_samples
 from dimetric.advice._split_rows import split_rows
 from dimetric.advice._stratified import strata
 from dimetric.advice._table import samples_from
+from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.report import Task
 from dimetric.selection._splits import splits
 
@@ -280,6 +281,20 @@ def test_insight_of_numbers(comparison, frame):
         Weights(), X, PRICE, list("abcdef"), is_regression=True, random_state=0, n_neighbors=3
     )
     assert again.predictions is not None
+
+
+def test_insight_explains_neighbors_for_numbers_and_one_hot_columns():
+    codes = np.column_stack([X, np.arange(len(X)) % 3])
+    codes[::7, 1] = np.nan
+    encoder, names = FoldEncoder([0] * 6 + [3]), [*"abcdef", "town=A", "town=B", "town=C"]
+    found = insight(
+        Covariance(), codes, PRICE, names, encoder=encoder, is_regression=True, random_state=0
+    )
+    assert found.explained_changes[0].row == found.corrected_errors[0].row
+    for each in found.explained_changes:
+        for neighbor in (each.removed, each.added):
+            assert neighbor.parts.shape == (len(names),)
+            assert neighbor.parts.sum() > 0
 
 
 @pytest.mark.slow

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from dimetric import LDA
+from dimetric.quality._neighborhood import ExplainedNeighbor
 from dimetric.report import (
     ChangedNeighbors,
     Choice,
+    ExplainedChange,
     Insight,
     PredictedNumbers,
     ReportRecord,
@@ -208,6 +210,48 @@ def test_report_of_a_nonlinear_learner(record):
     assert len([name for name, _ in page.attributes if name == "src"]) == 3
     nothing = replace(kernel, importance={})
     assert "Feature importance" not in render_report(replace(record, insight=nothing))
+
+
+@pytest.fixture
+def explained(record):
+    """Return a report that explains the changed neighbours of one row."""
+    removed = ExplainedNeighbor(1, False, np.array([3.0, 0.5, 0.25, -0.25, 0.0, 1.0]))
+    added = ExplainedNeighbor(3, True, np.array([0.0, 0.25, 0.0, 0.0, 0.0, 0.0]))
+    changes = [ExplainedChange(0, removed, added)]
+    return replace(record, insight=replace(record.insight, explained_changes=changes))
+
+
+def test_page_explains_changed_neighbors(explained, record):
+    page = Page(render_report(explained))
+    for words in (
+        "Why neighbours changed",
+        "The squared LDA <b> distance of two rows is a sum of parts, one for each feature",
+        "Features are scaled to [0, 1].",
+        "Row 100: under LDA <b>, row 103 replaces row 101 as a neighbour. The largest part of the "
+        f"distance to row 101 comes from {EVIL}.",
+    ):
+        assert words in page.words, words
+    assert "script" not in page.tags
+    assert len([name for name, _ in page.attributes if name == "src"]) == 5
+    assert "Why neighbours changed" not in render_report(record)
+
+
+def test_changed_neighbors_are_not_explained_if_the_model_is_euclidean(explained):
+    choice = replace(explained.choice, posterior=Posterior(0.5, 0.2, 0.3, np.empty(0)))
+    assert "Why neighbours" not in render_report(replace(explained, choice=choice))
+
+
+def test_both_explained_distances_have_the_same_axis(explained):
+    from matplotlib.figure import Figure
+
+    (change,) = explained.insight.explained_changes
+    neighbors, titles = (change.removed, change.added), ("first", "second")
+    figure = Figure()
+    _pictures._PartsOfDistances(neighbors, titles, NAMES).plot(figure.add_subplot())
+    first, second = figure.axes
+    assert first.get_xlim() == second.get_xlim()
+    assert first.get_xlim()[1] >= 3
+    assert [each.get_title() for each in figure.axes] == ["first", "second"]
 
 
 def test_undefined_template_values_raise(record, monkeypatch):

@@ -146,7 +146,7 @@ class Comparison:
         n, n_fitted = len(self.samples.y), self._n_model_rows
         params = ", ".join(f"{name}={value!r}" for name, value in self.choice.params.items())
         name = f"{self.best} ({params})" if params else self.best
-        distance = "the Euclidean distance" if self._euclidean_is_better else name
+        distance = "the Euclidean distance" if self.choice.baseline_is_better else name
         verb = (
             f"predicts {self.samples.target}" if self.samples.task.is_regression else "classifies"
         )
@@ -254,11 +254,6 @@ class Comparison:
             return None
 
     @property
-    def _euclidean_is_better(self) -> bool:
-        posterior = self.posterior
-        return posterior.left > max(posterior.rope, posterior.right)
-
-    @property
     def _n_model_rows(self) -> int:
         """Number of rows that the model can be fitted to in the time reserved for it."""
         choice, n_folds = self.choice, self.samples.n_folds
@@ -276,7 +271,7 @@ class Comparison:
         if n_rows < len(y):
             rng = np.random.default_rng(self.random_state)
             rows = np.sort(rng.permutation(len(y))[:n_rows])
-        learner = None if self._euclidean_is_better else self.choice.learner
+        learner = None if self.choice.baseline_is_better else self.choice.learner
         model = table_pipeline(
             learner,
             n_neighbors=self.n_neighbors,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from dimetric._arguments import check_types
@@ -19,7 +19,13 @@ from dimetric.advice._stratified import strata, stratified_rows
 from dimetric.classify.knn_regressor import KNNRegressor
 from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.learners.pca import PCA
-from dimetric.report._records import ChangedNeighbors, Insight, PredictedNumbers
+from dimetric.quality._neighborhood import explained_neighbors
+from dimetric.report._records import (
+    ChangedNeighbors,
+    ExplainedChange,
+    Insight,
+    PredictedNumbers,
+)
 from dimetric.selection._splits import splits
 from dimetric.supervision._groups import checked_groups
 
@@ -28,6 +34,7 @@ __all__ = ["Insight", "insight"]
 # Each class keeps at least two rows to learn from, and two to test on.
 MIN_MEMBERS = 4
 MIN_TRAINING_MEMBERS = 2
+MAX_EXPLAINED = 2  # samples with explained neighbours
 INSIGHT_FOLDS = 5  # groups are split into this many folds, some of which are test samples
 
 
@@ -127,6 +134,7 @@ def insight(
         before=_first_two_components(X_train, X_plotted),
         after=_first_two_components(Z_train, Z_plotted),
         predictions=changes.predictions,
+        explained_changes=_explained_changes(preparation, learned, X, changes),
     )
 
 
@@ -169,10 +177,11 @@ def _metric(learner: Any) -> np.ndarray | None:
 
 
 class _Changes(NamedTuple):
-    """Test samples whose predictions improve or worsen, and the predictions of numbers."""
+    """Test samples whose predictions improve, worsen or stay, and the predictions of numbers."""
 
     improved: list[ChangedNeighbors]
     worsened: list[ChangedNeighbors]
+    others: list[ChangedNeighbors]
     predictions: PredictedNumbers | None
 
 
@@ -207,7 +216,27 @@ def _changed_predictions(
         return [ChangedNeighbors(int(test[i]), train[before[i]], train[after[i]]) for i in order]
 
     predictions = PredictedNumbers(test, y_test, *predicted) if is_regression else None
-    return _Changes(sorted_by_change(gain > 0), sorted_by_change(gain < 0), predictions)
+    improved, worsened, others = map(sorted_by_change, (gain > 0, gain < 0, gain == 0))
+    return _Changes(improved, worsened, others, predictions)
+
+
+def _explained_changes(
+    preparation: Pipeline, model: Any, X: np.ndarray, changes: _Changes
+) -> list[ExplainedChange]:
+    """Explain the changed neighbours of the most changed test samples under a linear learner.
+
+    The first two samples are one that improves and one that worsens, if both exist.
+    """
+    if not hasattr(model.learner_, "explain_pair"):
+        return []
+    improved, worsened, others, _ = changes
+    ordered = [*improved[:1], *worsened[:1], *improved[1:], *worsened[1:], *others]
+    prepared_model, explained = make_pipeline(preparation, model), []
+    for row, before, after in ordered[:MAX_EXPLAINED]:
+        neighbors = explained_neighbors(prepared_model, X[row], X, before, after)
+        if neighbors:
+            explained.append(ExplainedChange(row, *neighbors))
+    return explained
 
 
 def _permutation_importance(

@@ -5,7 +5,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimetric.report._outcome import outcome, rope_note
-from dimetric.report._records import BASELINE, ChangedNeighbors, Choice, Insight, ReportRecord
+from dimetric.report._records import (
+    BASELINE,
+    ChangedNeighbors,
+    Choice,
+    ExplainedChange,
+    Insight,
+    ReportRecord,
+)
 from dimetric.report._task import number_text
 from dimetric.report._text import cut_end, cut_middle, percent
 
@@ -44,6 +51,16 @@ class _Example(NamedTuple):
     predicted_after: str = ""
 
 
+class _Explanation(NamedTuple):
+    """A row with a removed and an added neighbour, and a plot of the distances to both."""
+
+    row: int
+    removed: int
+    added: int
+    feature: str  # that makes the removed neighbour distant
+    picture: str
+
+
 def render_report(record: ReportRecord) -> str:
     """Return a report as an HTML page.
 
@@ -79,6 +96,7 @@ def render_report(record: ReportRecord) -> str:
             legend_fits=len(record.classes) <= pictures.MAX_LEGEND_CLASSES,
             n_heat_map_features=min(pictures.MAX_HEAT_MAP_FEATURES, len(record.feature_names)),
             examples=_examples(record),
+            explanations=_explanations(record),
             usage=_usage(record),
             versions=", ".join(f"{name} {each}" for name, each in record.versions.items()),
         )
@@ -223,6 +241,29 @@ def _example(record: ReportRecord, changed: ChangedNeighbors) -> _Example:
     i = list(predictions.rows).index(changed.row)
     before, after = shown(predictions.before[i]), shown(predictions.after[i])
     return example._replace(predicted_before=before, predicted_after=after)
+
+
+def _explanations(record: ReportRecord) -> list[_Explanation]:
+    """Explain changed neighbours, unless the fitted model uses the Euclidean distance."""
+    if record.choice.baseline_is_better:
+        return []
+    return [_explanation(record, each) for each in record.insight.explained_changes]
+
+
+def _explanation(record: ReportRecord, change: ExplainedChange) -> _Explanation:
+    from dimetric.report import _pictures as pictures
+
+    row, removed, added = (
+        record.rows[each] for each in (change.row, change.removed.row, change.added.row)
+    )
+    totals = [number_text(float(each.parts.sum())) for each in (change.removed, change.added)]
+    titles = (
+        f"row {removed}, removed (total {totals[0]})",
+        f"row {added}, new (total {totals[1]})",
+    )
+    picture = pictures.draw_explanation(change, titles, record.feature_names)
+    feature = record.feature_names[change.removed.parts.argmax()]
+    return _Explanation(row, removed, added, feature, picture)
 
 
 def _usage(record: ReportRecord) -> list[str]:

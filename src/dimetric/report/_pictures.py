@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dimetric.report._records import BASELINE, Choice, PredictedNumbers, ReportRecord
+from dimetric.quality._neighborhood import ExplainedNeighbor
+from dimetric.report._records import (
+    BASELINE,
+    Choice,
+    ExplainedChange,
+    PredictedNumbers,
+    ReportRecord,
+)
 from dimetric.report._text import cut_middle
 
 WIDTH_INCHES = 5.2  # narrow, so that text stays readable on a phone
@@ -21,6 +28,7 @@ MAX_AXIS_NAME_LENGTH = 32  # characters
 POINT_AREA = 16  # of a row in a plot of predictions, in square points
 MAX_POINT_COUNT = 20  # rows with equal numbers that enlarge a point
 AXIS_MARGIN = 0.04  # between the points and the edge of a plot, relative to the range of the points
+MAX_EXPLAINED_FEATURES = 5  # bars of a distance, without the bar of all other features
 MAX_CENTRE_LABEL_LENGTH = 3  # characters; longer names at the centres of classes would overlap
 
 
@@ -44,6 +52,62 @@ def draw_all(record: ReportRecord) -> dict[str, str]:
     if insight.metric is not None:
         pictures["metric"] = _heat_map(insight.metric, record.feature_names)
     return pictures
+
+
+def draw_explanation(
+    change: ExplainedChange, titles: tuple[str, str], feature_names: list[str]
+) -> str:
+    """Plot the parts of the distances to a removed and an added neighbour, on the same axis.
+
+    Parameters
+    ----------
+    change : ExplainedChange
+        A sample and its changed neighbours.
+    titles : tuple of str
+        Titles of both distances.
+    feature_names : list of str
+        Names of the features.
+    """
+    n_bars = min(MAX_EXPLAINED_FEATURES + 1, len(feature_names))
+    display = _PartsOfDistances((change.removed, change.added), titles, feature_names)
+    return _picture(1.2 + 0.5 * n_bars, display)
+
+
+class _PartsOfDistances:
+    """Bars of the parts of two squared distances, one above the other.
+
+    Parameters
+    ----------
+    neighbors : tuple of ExplainedNeighbor
+        The parts of both distances.
+    titles : tuple of str
+        Titles of both panels.
+    names : list of str
+        Names of the features.
+    """
+
+    def __init__(
+        self,
+        neighbors: tuple[ExplainedNeighbor, ExplainedNeighbor],
+        titles: tuple[str, str],
+        names: list[str],
+    ) -> None:
+        self.neighbors, self.titles, self.names = neighbors, titles, names
+
+    def plot(self, ax: Any) -> None:
+        """Replace the axes by two panels, and draw the bars."""
+        from dimetric.plot import PairExplanationDisplay
+
+        figure = ax.figure
+        ax.remove()
+        panels = figure.subplots(2, sharex=True)
+        for panel, each, title in zip(panels, self.neighbors, self.titles, strict=True):
+            PairExplanationDisplay(
+                each.parts, feature_names=self.names, top=MAX_EXPLAINED_FEATURES, title=title
+            ).plot(ax=panel)
+            panel.set_title(panel.get_title(), fontsize=10)
+        panels[0].set_xlabel("")
+        panels[0].locator_params(axis="x", nbins=MAX_TICKS)
 
 
 def _scores(choice: Choice) -> str:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimetric.quality._neighborhood import ExplainedNeighbor
 from dimetric.report._task import CLASSIFICATION, Task
 from dimetric.stats._bayes import Posterior
 from dimetric.stats._verdict import verdict
@@ -13,6 +14,7 @@ __all__ = [
     "BASELINE",
     "ChangedNeighbors",
     "Choice",
+    "ExplainedChange",
     "Insight",
     "LearnerRow",
     "PredictedNumbers",
@@ -108,6 +110,11 @@ class Choice:
         return verdict(BASELINE, self.best, self.posterior)
 
     @property
+    def baseline_is_better(self) -> bool:
+        """Whether the baseline is probably better. The fitted model then uses the baseline."""
+        return self.posterior.left > max(self.posterior.rope, self.posterior.right)
+
+    @property
     def mean_scores(self) -> dict[str, float]:
         """Mean score of each learner in the race, the best first."""
         return self._means(self.scores)
@@ -169,6 +176,23 @@ class ChangedNeighbors(NamedTuple):
     after: np.ndarray
 
 
+class ExplainedChange(NamedTuple):
+    """A test sample, and the parts of its learned distances to two changed neighbours.
+
+    Attributes
+    ----------
+    row : int
+        Index of the test sample.
+    removed, added : ExplainedNeighbor
+        The nearest neighbour that the learned distance removes, and the nearest that it adds. Their
+        indices refer to all samples.
+    """
+
+    row: int
+    removed: ExplainedNeighbor
+    added: ExplainedNeighbor
+
+
 @dataclass(frozen=True, eq=False)
 class Insight:
     """Feature importances under a learned distance, and the predictions that it changes.
@@ -201,6 +225,9 @@ class Insight:
         their coordinates under the learned distance.
     predictions : PredictedNumbers or None
         Predicted and true numbers of the test samples. None for classes.
+    explained_changes : list of ExplainedChange
+        Explanations of changed neighbours for a few of the most changed test samples. Empty if the
+        learner is not linear.
     """
 
     n_train: int
@@ -215,6 +242,7 @@ class Insight:
     before: np.ndarray
     after: np.ndarray
     predictions: PredictedNumbers | None = None
+    explained_changes: list[ExplainedChange] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
