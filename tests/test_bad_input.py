@@ -277,9 +277,7 @@ ALL_IDENTICAL = IDENTICAL_WITHIN_CLASSES | {
     of(PCA, whiten=True): Fits(warns="2 of 2 components have no variance"),
     any_learner: Fits(),
 }
-# ITML warns because the effect of a given prior and of bounds depends on the scale of X.
-UNUSUAL_SCALE = Fits(warns=r"values of X are around \de[+-]\d+")
-EXTREME_SCALE = {of(ITML): UNUSUAL_SCALE, any_learner: Fits()}
+EXTREME_SCALE = {any_learner: Fits()}
 FEW_FRIENDS = r"\d+ of \d+ samples have fewer than \d (friends|enemies)"
 CLASS_WITH_ONE_SAMPLE = {
     based_on(LMNN): Fits(warns=rf"1 of 4 classes have a single sample.*\[3\]|{FEW_FRIENDS}"),

@@ -108,7 +108,9 @@ def _remove_if_stale(scratch: Path) -> None:
             lock = os.open(LOCK_NAME, os.O_RDWR | os.O_NOFOLLOW, dir_fd=folder)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not _free_lock_proves_end(lock):
+                # A process that is killed early leaves an empty lock and no other file.
+                is_unused = os.listdir(folder) == [LOCK_NAME] and not os.fstat(lock).st_size
+                if not (is_unused or _free_lock_proves_end(lock)):
                     return
                 _remove_content(folder)
             finally:
@@ -124,8 +126,6 @@ def _free_lock_proves_end(lock: int) -> bool:
     A free lock proves this only on the machine of the process. Elsewhere, the folder must be old.
     """
     machine = os.read(lock, 1000).decode(errors="replace").split("\n")
-    if machine == [""]:  # the process was killed before it used the folder
-        return True
     if any(theirs == ours != "" for theirs, ours in zip(machine, _this_machine(), strict=False)):
         return True
     return time.time() - os.fstat(lock).st_mtime > SECONDS_UNTIL_STALE_ELSEWHERE
