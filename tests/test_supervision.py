@@ -13,6 +13,7 @@ from estimators import (
     fit,
     fitted_arrays,
     host,
+    learns_classes,
     needs_labels,
     samples,
 )
@@ -276,7 +277,7 @@ def test_sklearn_grid_search_raises(learner, kind, n, n_samples):
 
 
 def accepts_unlabelled(learner):
-    return "unlabelled" in learner.get_params()
+    return learns_classes(learner) and "unlabelled" in learner.get_params()
 
 
 def ignores_unlabelled(learner):
