@@ -101,6 +101,7 @@ def expected_fit_transform(learner):
 
 
 @each_check(LEARNERS)
+@pytest.mark.filterwarnings("ignore:NCA did not converge. max_iter=50 reached")
 def test_scikit_learn_checks(estimator, check):
     """A check raises an error if the estimator fails it."""
     check(estimator)

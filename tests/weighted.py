@@ -1,7 +1,24 @@
-"""A transformer that uses sample weights."""
+"""What tests of sample weights share."""
 
 import numpy as np
+import pytest
+from estimators import MODELS
 from sklearn.base import BaseEstimator, TransformerMixin
+
+from dimetric import EnergyClassifier, MultiMetricKNNClassifier, NCMCClassifier
+
+# Other tests check these warnings.
+IGNORED_WARNINGS = [
+    pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:.*classes have fewer distinct samples:UserWarning"),
+]
+SLOW = EnergyClassifier, MultiMetricKNNClassifier, NCMCClassifier
+MODELS_WITH_MARKS = [
+    pytest.param(model, marks=[pytest.mark.slow] if isinstance(model, SLOW) else [])
+    for model in MODELS
+]
+# Two folds of 60 samples.
+FOLDS = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
 
 
 class Shift(TransformerMixin, BaseEstimator):

@@ -623,7 +623,7 @@ def test_regressors_are_tuned_for_the_score():
 
 @pytest.mark.parametrize("y", [np.array(["a", "b"] * 5), np.full(10, np.inf), np.ones((10, 2))])
 def test_regressors_need_numbers(y):
-    with pytest.raises(ValueError, match="'a': score='r2' requires one finite number as target"):
+    with pytest.raises(ValueError, match="'a': score='r2' requires a finite number as the target"):
         benchmark.run(["KNNRegressor"], {"a": (np.eye(10), y)}, score="r2")
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from estimators import MODELS, samples
+from estimators import samples
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
@@ -10,37 +10,25 @@ from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from weighted import Shift
+from weighted import FOLDS, IGNORED_WARNINGS, MODELS_WITH_MARKS, Shift
 
 from dimetric import (
     ITML,
     LMNN,
     NCA,
     PCA,
-    EnergyClassifier,
     Kernelized,
     KNNClassifier,
     KNNRegressor,
-    MultiMetricKNNClassifier,
-    NCMCClassifier,
     NCMClassifier,
 )
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore:.*classes have fewer distinct samples:UserWarning"),
-]
+pytestmark = IGNORED_WARNINGS
 X, y = samples(n=60)
 NEW = samples(n=30, seed=1)[0]
 W = np.random.default_rng(0).uniform(0.1, 3, size=60)
-SLOW = EnergyClassifier, MultiMetricKNNClassifier, NCMCClassifier
-QUICK_FIRST = [
-    pytest.param(model, marks=[pytest.mark.slow] if isinstance(model, SLOW) else [])
-    for model in MODELS
-]
-FOLDS = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
 
 
 @pytest.fixture
@@ -54,7 +42,7 @@ def requests(model):
     return clone(model).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
 
 
-@pytest.mark.parametrize("model", QUICK_FIRST, ids=str)
+@pytest.mark.parametrize("model", MODELS_WITH_MARKS, ids=str)
 def test_pipelines_and_searches_pass_weights(model, routing):
     model = clone(model)
     if model.learner is not None:

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from weighted import Shift
+from weighted import IGNORED_WARNINGS, Shift
 
 from dimetric import (
     PCA,
@@ -19,10 +19,7 @@ from dimetric import (
     NCMClassifier,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore:.*classes have fewer distinct samples:UserWarning"),
-]
+pytestmark = IGNORED_WARNINGS
 
 X, y = samples(n=40)
 NEW = samples(n=20, seed=1)[0]

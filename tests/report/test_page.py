@@ -161,7 +161,7 @@ def test_page_of_numbers(record_of_numbers):
     y = record_of_numbers.y
     error = np.mean(np.abs(y[:20]))
     for words in (
-        f"Column {EVIL!r} is read. Its distribution: smallest ",
+        f"Column {EVIL!r} is read. Distribution of {EVIL} & [red]: smallest ",
         "is 0.85 for 3-NN under LDA <b>, and 0.55 under the Euclidean distance",
         "Ridge (reference) 0.35 0.07071 -0.2 0.010",
         f"{EVIL} & [red] of a test row was predicted as the mean over its 3 nearest neighbours",

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from estimators import MODELS, samples
+from estimators import samples
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn import config_context
@@ -12,14 +12,12 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from weighted import FOLDS, IGNORED_WARNINGS, MODELS_WITH_MARKS
 
 from dimetric import (
     LDA,
     PCA,
-    EnergyClassifier,
     KNNClassifier,
-    MultiMetricKNNClassifier,
-    NCMCClassifier,
     NCMClassifier,
 )
 from dimetric.selection import (
@@ -31,18 +29,9 @@ from dimetric.selection import (
     tune_knn,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore:.*classes have fewer distinct samples:UserWarning"),
-]
+pytestmark = IGNORED_WARNINGS
 X, y = samples(n=60)
 W = np.random.default_rng(0).uniform(0.1, 3, size=60) * (np.arange(60) % 7 > 0)
-SLOW = EnergyClassifier, MultiMetricKNNClassifier, NCMCClassifier
-QUICK_FIRST = [
-    pytest.param(model, marks=[pytest.mark.slow] if isinstance(model, SLOW) else [])
-    for model in MODELS
-]
-FOLDS = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
 
 
 class WeightedMean(TransformerMixin, BaseEstimator):
@@ -82,7 +71,7 @@ def expected_scores(model):
     return np.transpose(scores)
 
 
-@pytest.mark.parametrize("model", QUICK_FIRST, ids=str)
+@pytest.mark.parametrize("model", MODELS_WITH_MARKS, ids=str)
 def test_cross_validate(model):
     result = cross_validate(model, X, y, sample_weight=W, cv=FOLDS)
     expected = expected_scores(model)

@@ -50,8 +50,8 @@ def _byte_keys(X: np.ndarray) -> np.ndarray:
 def _sparse_row_keys(X: sparse.csr_array) -> list[bytes]:
     """Return byte strings that sort like the rows of a canonical CSR array.
 
-    At the first entry that differs, a positive value is the larger the earlier its column is, a
-    negative value is the smaller the earlier its column is, and the end of a row is between them.
+    Rows are compared at the first entry that differs. Among positive entries, the one in an earlier
+    column sorts last. Among negative entries, it sorts first. The end of a row sorts in between.
     """
     if not np.all(X.data):
         X = X.copy()

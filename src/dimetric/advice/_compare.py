@@ -69,11 +69,11 @@ def compare(
     target : str or int, optional
         The column of X that contains the classes or numbers. Use either `target` or `y`.
     target_kind : {"classes", "ordinal", "continuous"}, optional
-        How to read the target. Ordinal and continuous numbers are predicted by regression, with
-        learners for ordinal or continuous numbers. By default, strings and booleans are classes,
-        and so are integers with at most 50 distinct values, or with values that occur 5 times on
-        average. Other numbers are continuous, and so are integers that occur fewer than 2 times on
-        average. ``samples.reading`` of the result says how the target was read.
+        How to read the target. Both kinds of numbers are predicted by regression, and NCA uses the
+        cost "absolute" for ordinal numbers, "squared" for continuous ones. By default, strings and
+        booleans are classes. So are integers that occur 2 times or more on average and have at most
+        50 distinct values, or that occur 5 times or more on average. Other numbers are continuous.
+        ``samples.reading`` of the result says how the target was read.
     score : {"accuracy", "r2", "mae"}, optional
         The score: "accuracy" (default) for classes. For numbers, "r2" (default) is the coefficient
         of determination, and "mae" the mean absolute error. R2 of a fold is 1 - (mean squared

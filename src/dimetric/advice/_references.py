@@ -19,7 +19,9 @@ from dimetric.benchmark._run import run
 __all__ = ["ReferenceScores", "reference_models", "reference_scores"]
 
 FOREST = "Random forest"
-MAX_IN_PROCESS_VALUES = 50_000  # of X. A forest takes a second, less than starting a process
+# Largest number of values in X for which no worker process is started. Fitting a forest then takes
+# about a second, less than the start of a process.
+MAX_IN_PROCESS_VALUES = 50_000
 RIDGE_ALPHAS = np.logspace(-3, 3, 13)  # the best one is chosen by leave-one-out errors
 
 

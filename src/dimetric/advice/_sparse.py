@@ -30,6 +30,6 @@ def reduced_samples(X: Any) -> tuple[np.ndarray, PCA | None, list[str]]:
     kept = learner.metadata()["accumulated_eigenvalues"]
     note = (
         f"X is sparse and has {d:,} columns. They were reduced to {k} coordinates by PCA of all "
-        f"samples without their classes. The coordinates keep {kept:.0%} of the variance."
+        f"samples without their targets. The coordinates keep {kept:.0%} of the variance."
     )
     return learner.transform(X), learner, [note]

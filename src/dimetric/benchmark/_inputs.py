@@ -242,7 +242,8 @@ def _target(name: str, data: DataSet, score: str) -> np.ndarray:
         return y.astype(str) if y.dtype == object else y
     if y is None or y.ndim != 1 or y.dtype.kind not in "iuf" or not np.isfinite(y).all():
         raise ValueError(
-            f"Data set {name!r}: score={score!r} requires one finite number as target."
+            f"Data set {name!r}: score={score!r} requires a finite number as the target of "
+            "each sample."
         )
     return y.astype(np.float64)
 

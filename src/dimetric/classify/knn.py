@@ -78,7 +78,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     its own neighbour. This costs one search, because the distance is not learned again.
 
     Sample weights do not affect which samples are neighbours, only how much they vote. Samples of
-    weight 0 are left out: they are no neighbours, and leave-one-out results do not include them.
+    weight 0 are left out: they are not neighbours, and leave-one-out results do not include them.
     A sample of weight 2 is not the same as the sample given twice, because a copy takes the place
     of another neighbour.
 

@@ -75,7 +75,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     its own neighbour. This costs one search, because the distance is not learned again.
 
     Sample weights do not affect which samples are neighbours. Samples of weight 0 are left out:
-    they are no neighbours, and leave-one-out results do not include them.
+    they are not neighbours, and leave-one-out results do not include them.
 
     Examples
     --------

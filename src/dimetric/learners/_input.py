@@ -93,7 +93,7 @@ def checked_input(
 def _labelled_samples(
     learner: Any, X: Array, y: np.ndarray, weights: np.ndarray | None
 ) -> CheckedInput:
-    """Encode the labels and set ``classes_``. A class of weight 0 is no class."""
+    """Encode the labels and set ``classes_``, without classes of weight 0."""
     unlabelled = getattr(learner, "unlabelled", None)
     labels = encoded_labels(y, weights, unlabelled, getattr(learner, "class_weight", None))
     learner.classes_ = labels.classes
@@ -165,7 +165,7 @@ def _used_samples(
     if len(rows) < learner._min_samples:
         raise ValueError(
             f"{type(learner).__name__} requires at least {learner._min_samples} samples, but only "
-            f"{len(rows)} of {len(used)} has a label and a positive weight."
+            f"{len(rows)} of {len(used)} have a label and a positive weight."
         )
     if isinstance(given, Labels) and learner._keeps_rows:
         given = replace(given, codes=np.where(used, given.codes, -1))

@@ -22,9 +22,8 @@ from dimetric.learners._fitting.divergence import (
 )
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
+from dimetric.learners._fitting.prior import checked_prior, root_of_prior
 from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
-from dimetric.learners.covariance import Covariance
-from dimetric.linalg.psd import square_root
 from dimetric.linalg.row_basis import RowBasis
 from dimetric.objectives.listed import ListedObjective, pairs_differ
 from dimetric.solvers import LBFGS, BregmanProjections, Solver
@@ -38,8 +37,6 @@ MAX_DEFAULT_CONSTRAINTS = 5000  # similar pairs, and as many dissimilar pairs
 # The default bounds are percentiles of distances, over all pairs if there are few samples.
 MAX_SAMPLES_WITH_ALL_PAIRS = 200  # 19,900 pairs
 N_SAMPLED_PAIRS = 20_000  # random pairs, if there are more samples
-# A prior is singular if the ratio of its eigenvalues is at most this many rounding errors times d.
-SINGULARITY_IN_EPS = 100
 
 
 class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
@@ -193,7 +190,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         self._warn_if_rescaled(factor)
         xp, rng = namespace(X), random_generator(self.random_state)
         # In the coordinates T x, where T^T T is the prior, the prior is the identity.
-        T = self._root_of_prior(X, rng)
+        T = root_of_prior(self.prior, X, rng)
         samples = xp.astype(X, xp.float64) @ asarray_like(T, X, dtype=xp.float64).T
         coordinates = Coordinates.of(samples, np.eye(len(T)), keep_outside=True)
         points = coordinates.samples / coordinates.sample_scale
@@ -221,26 +218,8 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
 
     def _move_to_basis(self, basis: RowBasis) -> None:
         if not isinstance(self.prior, str):
-            M0 = self._checked_prior(self.n_features_in_)
+            M0 = checked_prior(self.prior, self.n_features_in_)
             self.prior = basis.of_coordinates(basis.of_coordinates(M0).T)
-
-    def _root_of_prior(self, X: Array, rng: np.random.RandomState) -> np.ndarray:
-        """Return T such that T^T T is the prior."""
-        d = X.shape[1]
-        if isinstance(self.prior, str):
-            if self.prior == "identity":
-                return np.eye(d)
-            if self.prior == "covariance":
-                return to_host(Covariance().fit(X).components_).astype(np.float64)
-            R = np.linalg.qr(rng.normal(size=(2 * d, d))).R
-            return R * (d / np.sum(R**2)) ** 0.5
-        return _root_of_definite(self._checked_prior(d))
-
-    def _checked_prior(self, d: int) -> np.ndarray:
-        M0 = check_array(to_host(self.prior), dtype=np.float64, input_name="prior")
-        if M0.shape != (d, d):
-            raise ValueError(f"prior has shape {M0.shape}, but must have shape ({d}, {d}).")
-        return M0
 
     def _checked_bounds(self, points: Array, rng: np.random.RandomState) -> tuple[float, float]:
         """Return the given bounds, or percentiles of the squared distances."""
@@ -308,30 +287,3 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         if isinstance(result, ProvenResult):
             return {"gap": result.gap}
         return {"gap": max(0.0, result.value - dual_value(problem.objective, solution.map))}
-
-
-def _root_of_definite(M0: np.ndarray) -> np.ndarray:
-    """Return T such that T^T T is the prior, or raise if the prior is not positive definite.
-
-    The features are scaled to a unit diagonal first, so that their units do not decide whether the
-    prior counts as singular.
-    """
-    diagonal = np.diag(M0)
-    if not np.all(diagonal > 0):
-        i = int(np.argmin(diagonal))
-        raise ValueError(
-            f"prior must be positive definite, but its diagonal entry {i} is {diagonal[i]:.3g}."
-        )
-    units = np.sqrt(diagonal)
-    scaled = M0 / units / units[:, None]
-    if not np.allclose(scaled, scaled.T, rtol=0, atol=1e-6):
-        raise ValueError("prior must be symmetric. Pass (prior + prior.T) / 2 instead.")
-    scaled = (scaled + scaled.T) / 2
-    smallest, largest = np.linalg.eigvalsh(scaled)[[0, -1]]
-    if smallest <= SINGULARITY_IN_EPS * len(M0) * np.finfo(np.float64).eps * largest:
-        raise ValueError(
-            "prior must be positive definite, but it is singular or has a negative eigenvalue: "
-            f"scaled to a diagonal of 1, its smallest eigenvalue is {smallest:.3g}. Add a small "
-            "multiple of the identity to it."
-        )
-    return square_root(scaled) * units

@@ -137,10 +137,7 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
     _accepts_weights = True
     # If most features are noise, the best scale is so small that the gradient vanishes.
     _searches_start_scale = False
-    # Parameters of the base class that need classes.
-    class_weight = None
-    unlabelled = None
-    unlabelled_reg = 0.0
+    class_weight = None  # a parameter of the base class that needs classes
 
     def __init__(
         self,
@@ -158,7 +155,7 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
-        # The constructor of the base class also has parameters of learners of classes.
+        # The constructor of the base class has the parameter class_weight, which needs classes.
         self.n_components = n_components
         self.diagonal = diagonal
         self.init = init

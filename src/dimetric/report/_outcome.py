@@ -66,11 +66,11 @@ def rope_note(choice: Choice, rope: float, y: np.ndarray) -> str:
     y : ndarray
         The numbers to predict.
     """
-    share = ""
+    of_error = ""
     if choice.task.score == "mae":
         of_mean = rope / float(np.mean(np.abs(y - np.mean(y))))
-        share = f" ({100 * of_mean:.3g} % of the error of predicting the mean)"
+        of_error = f" ({100 * of_mean:.3g} % of the error of predicting the mean)"
     return (
-        f"Values of {choice.task.score_name} that differ by at most {number_text(rope)}{share} "
+        f"Values of {choice.task.score_name} that differ by at most {number_text(rope)}{of_error} "
         "count as equivalent."
     )

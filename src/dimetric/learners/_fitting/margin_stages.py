@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from dimetric.learners._fitting.functions import loss_over
-from dimetric.learners._fitting.mean_loss import converged_in_float32
 from dimetric.learners._fitting.problem import (
     MapCallback,
     Problem,
     Solution,
+    converged_in_float32,
     solve,
     with_iteration_offset,
 )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric._warnings import warn
@@ -22,10 +22,18 @@ from dimetric.learners._fitting.graph_term import neighbor_scatter
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.plateau import MAX_SLOPE, TOO_LARGE, plateau, slope_in_scale
-from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
+from dimetric.learners._fitting.problem import (
+    MapCallback,
+    MapFunction,
+    Problem,
+    Solution,
+    converged_in_float32,
+    solve,
+)
 from dimetric.learners._fitting.start import (
     INIT_NAMES,
     automatic_start,
+    check_diagonal,
     checked_start,
     fitted_scale,
     fitted_theta,
@@ -37,7 +45,6 @@ from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
 from dimetric.solvers.result import (
     FLAT_START,
     GRADIENT_BELOW_TOL,
-    LINE_SEARCH_FAILED,
     NO_DECREASE,
     SLOW_START,
 )
@@ -51,16 +58,6 @@ from dimetric.supervision.labels import (
 )
 
 LossT = TypeVar("LossT", bound=Objective)
-
-
-def converged_in_float32(result: Result, objective: Objective) -> Result:
-    """Return a result with a failed line search as converged if the samples are float32.
-
-    Rounding errors of float32 hide a further decrease.
-    """
-    if result.reason.startswith(LINE_SEARCH_FAILED) and eps(objective.points) > 1e-10:
-        return replace(result, converged=True, reason=NO_DECREASE)
-    return result
 
 
 class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
@@ -227,7 +224,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
                 )
             k = None  # the number of rows is the rank of the metric
         if self.diagonal:
-            self._check_diagonal(d)
+            check_diagonal(self, d, same_unit=self._same_unit)
             k = d
         if self.warm_start and hasattr(self, "components_"):
             previous = "the map of the previous fit"
@@ -246,26 +243,6 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         # A map by LDA has a scale of its own: the variance within classes is 1.
         is_rescaled = self._searches_start_scale or name != "lda"
         return start, is_rescaled and len(getattr(self, "classes_", ())) != 1
-
-    def _check_diagonal(self, d: int) -> None:
-        """Raise if a parameter cannot be combined with ``diagonal=True``."""
-        if self._same_unit:
-            raise ValueError(
-                "diagonal=True learns a weight of each feature, but here the map is learned from "
-                "coordinates that mix the features. Set diagonal=False."
-            )
-        for name, is_wrong, remedy in (
-            ("n_components", self.n_components not in (None, d), "Set n_components=None."),
-            ("solver", self._solver().steps_over == "metrics", "Use solver='lbfgs'."),
-            ("init", self.init in ("pca", "lda"), "Use init='identity' or 'random'.")
-            if isinstance(self.init, str)
-            else ("init", False, ""),
-        ):
-            if is_wrong:
-                raise ValueError(
-                    f"diagonal=True learns a weight of each of the {d} features and cannot use "
-                    f"{name}={getattr(self, name)!r}. {remedy}"
-                )
 
     def _move_to_basis(self, basis: RowBasis) -> None:
         d, k = self.n_features_in_, self.n_components

@@ -1,15 +1,16 @@
 """Classes for the problem of a learner, for the function to minimise, and for the solution."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, namespace
-from dimetric.objectives.objective import Ridge
+from dimetric._arrays.namespaces import Array, eps, namespace
+from dimetric.objectives.objective import Objective, Ridge
 from dimetric.solvers import Result, Solver
 from dimetric.solvers.certificates import Certificate
+from dimetric.solvers.result import LINE_SEARCH_FAILED, NO_DECREASE
 
 ObjectiveT = TypeVar("ObjectiveT")
 
@@ -119,6 +120,16 @@ def solve(
         callback=lambda x, value, n_iter: callback(lambda: function.decode(x)[0], value, n_iter),
     )
     return Solution(*function.decode(result.x), result)
+
+
+def converged_in_float32(result: Result, objective: Objective) -> Result:
+    """Return a result with a failed line search as converged if the samples are float32.
+
+    Rounding errors of float32 hide a further decrease.
+    """
+    if result.reason.startswith(LINE_SEARCH_FAILED) and eps(objective.points) > 1e-10:
+        return replace(result, converged=True, reason=NO_DECREASE)
+    return result
 
 
 def with_iteration_offset(callback: MapCallback, done: int) -> MapCallback:

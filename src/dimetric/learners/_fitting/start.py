@@ -104,6 +104,36 @@ def checked_start(
     return L
 
 
+def check_diagonal(learner: Any, d: int, *, same_unit: bool) -> None:
+    """Raise if a parameter of a learner cannot be combined with ``diagonal=True``.
+
+    Parameters
+    ----------
+    learner : MeanLossMetric
+        The learner.
+    d : int
+        Number of columns of X.
+    same_unit : bool
+        Whether the columns are coordinates that mix features, and not features.
+    """
+    if same_unit:
+        raise ValueError(
+            "diagonal=True learns a weight of each feature, but here the map is learned from "
+            "coordinates that mix the features. Set diagonal=False."
+        )
+    mixes_features = isinstance(learner.init, str) and learner.init in ("pca", "lda")
+    for name, is_wrong, remedy in (
+        ("n_components", learner.n_components not in (None, d), "Set n_components=None."),
+        ("solver", learner._solver().steps_over == "metrics", "Use solver='lbfgs'."),
+        ("init", mixes_features, "Use init='identity' or 'random'."),
+    ):
+        if is_wrong:
+            raise ValueError(
+                f"diagonal=True learns a weight of each of the {d} features and cannot use "
+                f"{name}={getattr(learner, name)!r}. {remedy}"
+            )
+
+
 def fitted_scale(
     objective: Objective, L0: np.ndarray, ridge: Ridge, *, search: bool = True
 ) -> tuple[float, np.ndarray]:
