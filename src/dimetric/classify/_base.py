@@ -18,6 +18,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from dimetric._arguments import ArgumentErrorMixin
+from dimetric._arrays.labels import dense_y, encode_labels
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
 from dimetric._arrays.validation import (
     checked_samples,
@@ -207,7 +208,7 @@ class DistanceClassifier(ClassifierMixin, DistanceEstimator):
         is_labelled = labelled_rows(self.learner, labels)
         weights = training_weights(sample_weight, labels, self.class_weight, is_labelled)
         training = Training.of(self, samples, labels, weights, is_labelled)
-        encoded = [np.unique(each, return_inverse=True) for each in np.atleast_2d(training.y.T)]
+        encoded = [encode_labels(each) for each in np.atleast_2d(training.y.T)]
         classes, codes = [each for each, _ in encoded], [each for _, each in encoded]
         self.classes_ = classes if multi_output else classes[0]  # type: ignore[assignment]
         return replace(training, codes=np.stack(codes, axis=1) if multi_output else codes[0])
@@ -260,7 +261,7 @@ def accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
     """
     if y is None:
         raise ValueError("y is None, but the accuracy requires the true labels y.")
-    y, predicted = to_host(y) if is_foreign(y) else y, to_host(predicted)
+    y, predicted = dense_y(y), to_host(predicted)
     y = column_or_1d(y) if predicted.ndim == 1 else np.asarray(y)
     check_consistent_length(y, predicted)
     if "O" not in y.dtype.kind + predicted.dtype.kind and y.dtype.kind != predicted.dtype.kind:

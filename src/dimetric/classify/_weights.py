@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from dimetric._arrays.labels import encode_labels
 from dimetric._arrays.namespaces import Array, take_rows
-from dimetric._arrays.validation import encode_labels
 from dimetric._compat import StrOptions
 from dimetric.supervision._weights import ClassWeight, checked_sample_weight, with_class_weight
 

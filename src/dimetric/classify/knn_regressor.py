@@ -7,7 +7,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_array
 
-from dimetric._arrays.namespaces import Array, is_foreign, to_host
+from dimetric._arrays.labels import dense_y
+from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import fit_method
 from dimetric.classify._neighbors import (
@@ -116,7 +117,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        y = check_array(to_host(y) if is_foreign(y) else y, ensure_2d=False, input_name="y")
+        y = _checked_targets(y)
         check_consistent_length(samples, y)
         if y.ndim == 1 and not may_be_classes(y) and learns_from_classes(self.learner):
             raise ValueError(class_learner_message(self, y))
@@ -171,7 +172,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         if X is None:
             y = self._targets if y is None else self._of_training_rows(y)
             sample_weight = self._of_training_rows(sample_weight)
-        y = to_host(y) if is_foreign(y) else y
+        y = dense_y(y)
         sample_weight = checked_sample_weight(sample_weight, len(predicted))
         return float(r2_score(y, predicted, sample_weight=sample_weight))
 
@@ -179,3 +180,20 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _checked_targets(y: Any) -> np.ndarray:
+    """Return targets as an array of finite numbers. Raise if they are not numbers."""
+    y = dense_y(y)
+    y = y if hasattr(y, "shape") else np.asarray(y)  # scikit-learn converts objects in arrays only
+    dtype = getattr(y, "dtype", "object")
+    try:
+        numbers = check_array(y, ensure_2d=False, input_name="y")
+    except TypeError:  # objects that are not numbers
+        numbers = None
+    if numbers is None or numbers.dtype.kind not in "biuf":
+        raise ValueError(
+            f"y must contain numbers, but it has dtype {dtype}. Convert it to numbers, or use "
+            "KNNClassifier to predict classes."
+        )
+    return np.asarray(numbers)
