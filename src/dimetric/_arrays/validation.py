@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.labels import dense_y, no_order_error, several_columns_remedy
 from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
 
 TILE_SIZE = 256  # rows and columns of a tile; two tiles fit into a core's cache
@@ -144,11 +145,18 @@ def checked_samples_with_labels(
 
     If `multi_output` is true, y has a column for each output.
     """
-    X, y = _checked_samples_with_y(
-        learner, X, y, reset=reset, min_samples=min_samples, multi_output=multi_output
-    )
+    try:
+        X, y = _checked_samples_with_y(
+            learner, X, y, reset=reset, min_samples=min_samples, multi_output=multi_output
+        )
+    except ValueError as error:
+        if "be a 1d array" in str(error):
+            raise ValueError(f"{error}{several_columns_remedy(y)}") from error
+        raise
     try:
         check_classification_targets(y)
+    except TypeError as error:
+        raise no_order_error(y) from error
     except ValueError as error:
         kind, content = type_of_target(y, input_name="y"), "fractions"
         remedy = "To predict continuous targets, use KNNRegressor"
@@ -191,7 +199,7 @@ def checked_samples_with_targets(
 def _checked_samples_with_y(
     learner: BaseEstimator, X: Array, y: Any, *, reset: bool, min_samples: int, multi_output: bool
 ) -> tuple[Array, np.ndarray]:
-    y = to_host(y) if is_foreign(y) else y
+    y = dense_y(y)
     if y is None or not is_foreign(X):
         options = _validation_options(learner, X, min_samples)
         with ignoring_overflow():
@@ -202,25 +210,6 @@ def _checked_samples_with_y(
     assert_all_finite(y, input_name="y")
     check_consistent_length(X, y)
     return X, y
-
-
-def encode_labels(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes, and for each sample the index of its class, or -1 if unlabelled.
-
-    Examples
-    --------
-    >>> encode_labels(np.array([7, -1, 3, 7]), unlabelled=-1)
-    (array([3, 7]), array([ 1, -1,  0,  1]))
-    """
-    if unlabelled is None:
-        classes, codes = np.unique(labels, return_inverse=True)
-        return classes, codes
-    known = labels != unlabelled
-    if not known.any():
-        raise ValueError(f"All samples are unlabelled: every value of y is {unlabelled!r}.")
-    codes = np.full(len(labels), -1)
-    classes, codes[known] = np.unique(labels[known], return_inverse=True)
-    return classes, codes
 
 
 def check_dissimilarities(D: Array) -> None:

@@ -1,7 +1,7 @@
 """Base classes of classifiers and regressors that use a learned distance."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from dimetric._arguments import ArgumentErrorMixin
+from dimetric._arrays.labels import dense_y, encode_labels
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
 from dimetric._arrays.validation import (
     checked_samples,
@@ -25,10 +26,11 @@ from dimetric._arrays.validation import (
     rescale_for_squares,
 )
 from dimetric._compat import HasMethods
+from dimetric.classify._training import Training
 from dimetric.classify._weights import (
     CLASS_WEIGHT_CONSTRAINT,
     ClassWeights,
-    rows_used,
+    labelled_rows,
     samples_used,
     training_weights,
     weight_arguments,
@@ -69,27 +71,21 @@ class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
         """Fit the learner and store what predictions require."""
 
     def _fit_learner(
-        self,
-        X: Array,
-        y: Any,
-        weights: np.ndarray | None = None,
-        *,
-        weights_given: bool = True,
-        default: Any = None,
+        self, training: Training, *, weights_given: bool = True, default: Any = None
     ) -> Array:
-        """Fit a copy of the learner and return the mapped samples.
+        """Fit a copy of the learner and return the mapped labelled samples.
 
         Parameters
         ----------
-        X, y : array
-            Samples and their labels or targets.
-        weights : ndarray of shape (n_samples,), optional
-            Sample weights, which are passed to the learner if it uses weights.
+        training : Training
+            Samples, labels or targets, and weights. The weights are passed to the learner if it
+            uses weights.
         weights_given : bool, default=True
             Whether the user gave sample weights. Otherwise the weights are those of the classes.
         default : learner, optional
             The learner to fit if the parameter `learner` is None.
         """
+        X, y, weights = training.samples, training.learner_y, training.learner_weights
         rescale_for_squares(X)  # raises if the dtype cannot hold squares of the values
         learner = default if self.learner is None else self.learner
         self.learner_ = None if learner is None else clone(learner)
@@ -100,8 +96,10 @@ class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
             arguments = self._learner_arguments(weights, weights_given)
         # An embedding maps training samples differently from new samples, so use fit_transform.
         if hasattr(self.learner_, "fit_transform"):
-            return _as_array(self.learner_.fit_transform(X, y, **arguments))
-        return _as_array(self.learner_.fit(X, y, **arguments).transform(X))
+            mapped = self.learner_.fit_transform(X, y, **arguments)
+        else:
+            mapped = self.learner_.fit(X, y, **arguments).transform(X)
+        return samples_used(_as_array(mapped), training.labelled)
 
     def _learner_arguments(self, weights: np.ndarray, weights_given: bool) -> dict[str, Any]:
         """Return the arguments that pass weights to ``fit`` of the learner.
@@ -182,33 +180,6 @@ class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
         return tags
 
 
-@dataclass(frozen=True)
-class Training:
-    """The samples of a fit whose weight is not 0."""
-
-    samples: Array  # (m, d)
-    y: np.ndarray  # (m,) or (m, n_outputs), labels or targets
-    weights: np.ndarray | None  # (m,) positive weights. None if all weights are 1
-    rows: np.ndarray | None  # (m,) their row indices in X. None if these are all rows
-    n_rows: int  # number of rows of X
-    codes: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # of classes
-
-    @classmethod
-    def of(cls, model: Any, X: Array, y: np.ndarray, weights: np.ndarray | None) -> Self:
-        """Leave out samples of weight 0. Raise if too few remain."""
-        model._check_samples(X)
-        rows, n = rows_used(weights), X.shape[0]
-        if rows is None:
-            return cls(X, y, weights, None, n)
-        if len(rows) < model._min_samples:
-            raise ValueError(
-                f"{type(model).__name__} requires at least {model._min_samples} samples, but only "
-                f"{len(rows)} of {n} samples have a positive weight."
-            )
-        used = samples_used(X, rows, pairwise=getattr(model, "metric", None) == "precomputed")
-        return cls(used, y[rows], None if weights is None else weights[rows], rows, n)
-
-
 class DistanceClassifier(ClassifierMixin, DistanceEstimator):
     """Base class of classifiers that score each class by distances and predict the best one."""
 
@@ -226,14 +197,18 @@ class DistanceClassifier(ClassifierMixin, DistanceEstimator):
 
     def _checked_training(
         self, X: Any, y: Any, sample_weight: Any, *, multi_output: bool = False
-    ) -> "Training":
-        """Validate the arguments of ``fit``, set ``classes_`` and leave out rows of weight 0."""
+    ) -> Training:
+        """Validate the arguments of ``fit``, set ``classes_`` and leave out rows of weight 0.
+
+        Labels that the learner takes for missing are not classes.
+        """
         samples, labels = checked_samples_with_labels(
             self, X, y, reset=True, min_samples=self._min_samples, multi_output=multi_output
         )
-        weights = training_weights(sample_weight, labels, self.class_weight)
-        training = Training.of(self, samples, labels, weights)
-        encoded = [np.unique(each, return_inverse=True) for each in np.atleast_2d(training.y.T)]
+        is_labelled = labelled_rows(self.learner, labels)
+        weights = training_weights(sample_weight, labels, self.class_weight, is_labelled)
+        training = Training.of(self, samples, labels, weights, is_labelled)
+        encoded = [encode_labels(each) for each in np.atleast_2d(training.y.T)]
         classes, codes = [each for each, _ in encoded], [each for _, each in encoded]
         self.classes_ = classes if multi_output else classes[0]  # type: ignore[assignment]
         return replace(training, codes=np.stack(codes, axis=1) if multi_output else codes[0])
@@ -286,7 +261,7 @@ def accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
     """
     if y is None:
         raise ValueError("y is None, but the accuracy requires the true labels y.")
-    y, predicted = to_host(y) if is_foreign(y) else y, to_host(predicted)
+    y, predicted = dense_y(y), to_host(predicted)
     y = column_or_1d(y) if predicted.ndim == 1 else np.asarray(y)
     check_consistent_length(y, predicted)
     if "O" not in y.dtype.kind + predicted.dtype.kind and y.dtype.kind != predicted.dtype.kind:

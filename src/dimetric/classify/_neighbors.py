@@ -18,7 +18,8 @@ from dimetric._arrays.namespaces import (
     to_host,
 )
 from dimetric._compat import Interval, StrOptions
-from dimetric.classify._base import DistanceEstimator, Training, values_like
+from dimetric.classify._base import DistanceEstimator, values_like
+from dimetric.classify._training import Training
 from dimetric.classify._votes import Weights
 from dimetric.classify._weights import relative_weights
 from dimetric.neighbors.metric_search import Metric, is_euclidean
@@ -69,8 +70,8 @@ class NeighborsEstimator(DistanceEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. If None, the training samples of positive weight are used, and a sample is not
-            its own neighbour.
+            Samples. If None, the training samples with a label and a positive weight are used, and
+            a sample is not its own neighbour.
         n_neighbors : int, optional
             Number of neighbours. The default is the parameter `n_neighbors` of the estimator.
         return_distance : bool, default=True
@@ -122,20 +123,22 @@ class NeighborsEstimator(DistanceEstimator):
 
     def _keep_mapped(self, training: Training, *, weights_given: bool) -> None:
         """Fit the learner, and store the mapped training samples and their weights."""
-        X, y, n = training.samples, training.y, training.samples.shape[0]
+        n, which = training.n_labelled, ""
+        if training.rows is not None:
+            which = f", the number of {'' if training.labelled is None else 'labelled '}samples"
+            which += " of positive weight"
         if self.n_neighbors > n:
-            weighted = "" if training.rows is None else ", the number of samples of positive weight"
             raise ValueError(
-                f"n_neighbors={self.n_neighbors} is larger than n_samples={n}{weighted}. Choose a "
+                f"n_neighbors={self.n_neighbors} is larger than n_samples={n}{which}. Choose a "
                 "smaller n_neighbors."
             )
         try:
-            self._points = self._fit_learner(X, y, training.weights, weights_given=weights_given)
+            self._points = self._fit_learner(training, weights_given=weights_given)
         except ValueError as error:
             # scikit-learn's checks of class labels raise these messages.
             are_no_classes = "Unknown label type" in str(error) or "be a 1d array" in str(error)
             if are_no_classes and learns_from_classes(self.learner):
-                raise ValueError(class_learner_message(self, y)) from error
+                raise ValueError(class_learner_message(self, training.y)) from error
             raise
         self.n_samples_fit_ = n
         # Attributes of weights are missing in models without weights.

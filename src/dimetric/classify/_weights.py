@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from dimetric._arrays.labels import encode_labels
 from dimetric._arrays.namespaces import Array, take_rows
-from dimetric._arrays.validation import encode_labels
 from dimetric._compat import StrOptions
 from dimetric.supervision._weights import ClassWeight, checked_sample_weight, with_class_weight
 
@@ -21,7 +21,10 @@ CLASS_WEIGHT_CONSTRAINT = [StrOptions({"balanced"}), Mapping, list, None]
 
 
 def training_weights(
-    sample_weight: Any, labels: np.ndarray, class_weight: ClassWeights = None
+    sample_weight: Any,
+    labels: np.ndarray,
+    class_weight: ClassWeights = None,
+    is_labelled: np.ndarray | None = None,
 ) -> np.ndarray | None:
     """Return the sample weights times the weights of the classes, or None if all weights are 1.
 
@@ -34,6 +37,8 @@ def training_weights(
     class_weight : dict, "balanced", list of these, or None
         Weights of the classes. For several outputs, a list with an entry for each output, or
         "balanced". The weights of all outputs are multiplied.
+    is_labelled : ndarray of shape (n_samples,), optional
+        Which samples have a label. The weights of the others do not change.
 
     Examples
     --------
@@ -60,12 +65,35 @@ def training_weights(
         )
     given = np.ones(n) if weights is None else weights
     present, product = given > 0, given.copy()
+    present = present if is_labelled is None else present & is_labelled
     for output, each in zip(outputs, each_weight, strict=True):
         classes, codes = encode_labels(output[present])
         weighted = with_class_weight(given[present], codes, classes, each)
         if weighted is not None:
             product[present] *= weighted / given[present]
     return checked_sample_weight(product, n)
+
+
+def labelled_rows(learner: Any, y: np.ndarray) -> np.ndarray | None:
+    """Return which samples have a label, or None if all have one.
+
+    A label is missing if it is the parameter `unlabelled` of the learner, or of a step of a
+    pipeline. With several outputs, all of them must have this value.
+
+    Examples
+    --------
+    >>> from dimetric import LDA
+    >>> labelled_rows(LDA(unlabelled=-1), np.array([0, -1, 1]))
+    array([ True, False,  True])
+    >>> labelled_rows(LDA(), np.array([0, -1, 1])) is None
+    True
+    """
+    parameters = learner.get_params() if hasattr(learner, "get_params") else {}
+    is_labelled = np.ones(len(y), dtype=bool)
+    for name, marker in parameters.items():
+        if name.split("__")[-1] == "unlabelled" and marker is not None:
+            is_labelled &= np.any(y.reshape(len(y), -1) != marker, axis=1)
+    return None if np.all(is_labelled) else is_labelled
 
 
 def rows_used(weights: np.ndarray | None) -> np.ndarray | None:

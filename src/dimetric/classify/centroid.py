@@ -55,9 +55,7 @@ class CentroidClassifier(DistanceClassifier):
         """
         training = self._checked_training(X, y, sample_weight)
         codes, weights = training.codes, relative_weights(training.weights)
-        Z = self._fit_learner(
-            training.samples, training.y, training.weights, weights_given=sample_weight is not None
-        )
+        Z = self._fit_learner(training, weights_given=sample_weight is not None)
         clusters = self._clusters(Z, codes, weights)
         owners = np.empty(np.max(clusters) + 1, dtype=np.int64)
         owners[clusters] = codes
@@ -114,7 +112,8 @@ class NCMClassifier(CentroidClassifier):
     ----------
     learner : learner or None, default=None
         Learner of the distance, or any transformer. A copy of it is fitted. If None, the Euclidean
-        distance is used.
+        distance is used. Samples whose label is the learner's parameter ``unlabelled`` only teach
+        the learner: they belong to no centroid.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. A class that is not in the dict
         has the weight 1. With ``"balanced"``, all classes have the same total weight. Centroids do
@@ -173,7 +172,8 @@ class NCMCClassifier(CentroidClassifier):
         order of ``classes_``. A class has at most as many centroids as distinct samples.
     learner : learner or None, default=None
         Learner of the distance, or any transformer. A copy of it is fitted. If None, the Euclidean
-        distance is used.
+        distance is used. Samples whose label is the learner's parameter ``unlabelled`` only teach
+        the learner: they belong to no centroid.
     random_state : int, RandomState or None, default=None
         Random seed of k-means, which keeps the best of 10 starts.
     class_weight : dict, "balanced" or None, default=None

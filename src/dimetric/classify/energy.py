@@ -19,7 +19,8 @@ from dimetric._arrays.namespaces import (
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric._arrays.validation import checked_mapped, ignoring_overflow
 from dimetric._compat import Interval, fit_method
-from dimetric.classify._base import DistanceClassifier, Training
+from dimetric.classify._base import DistanceClassifier
+from dimetric.classify._training import Training
 from dimetric.classify._weights import ClassWeights, relative_weights
 from dimetric.learners.lmnn import LMNN
 from dimetric.objectives.margins.hinge import hinge
@@ -50,7 +51,8 @@ class EnergyClassifier(DistanceClassifier):
     learner : learner or None, default=None
         Learner of the distance, or any transformer. A copy of it is fitted. If None,
         :class:`~dimetric.learners.lmnn.LMNN` with the parameters below is used. The margin of 1
-        is a squared learned distance, so the scale of the learned distance matters.
+        is a squared learned distance, so the scale of the learned distance matters. Samples whose
+        label is the learner's parameter ``unlabelled`` only teach the learner.
     n_neighbors : int or None, default=None
         Number of targets of a sample. If None, the ``n_neighbors`` of the learner is used, or 3
         if the learner has none. In a class with fewer samples, the sums over the targets of x are
@@ -67,7 +69,7 @@ class EnergyClassifier(DistanceClassifier):
     targets_, target_weights_ : ndarray of shape (n_samples, k)
         Row indices and weights of the targets of each training sample: those of the learner if it
         has them, otherwise the nearest neighbours of the same class. -1 and 0 mark missing targets,
-        and a sample of weight 0 has none.
+        and a sample without a label or of weight 0 has none.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     learner_ : learner
@@ -135,11 +137,7 @@ class EnergyClassifier(DistanceClassifier):
         self._mu = self._setting("mu", 0.5)
         default = LMNN(n_neighbors=self._k, mu=self._mu) if self.learner is None else None
         mapped = self._fit_learner(
-            training.samples,
-            training.y,
-            training.weights,
-            weights_given=sample_weight is not None,
-            default=default,
+            training, weights_given=sample_weight is not None, default=default
         )
         Z = self._made_dense(mapped)
         xp = namespace(Z)
@@ -147,7 +145,7 @@ class EnergyClassifier(DistanceClassifier):
         Z = xp.astype(take_rows(Z, order), xp.float64)
         self._codes, self._centre = codes[order], xp.mean(Z, axis=0)
         self._points = Z - self._centre
-        targets, weights = self._targets(order)
+        targets, weights = self._targets(training, order)
         self._store_targets(training, in_user_order(targets, order, weights))
         self.__dict__.pop("_sample_weights", None)
         if (relative := relative_weights(training.weights)) is not None:
@@ -245,14 +243,19 @@ class EnergyClassifier(DistanceClassifier):
         thresholds = xp.stack(ranks, axis=1)
         return xp.where(exists, thresholds, -xp.ones_like(thresholds))
 
-    def _targets(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the targets of the training samples in class order, and their weights."""
+    def _targets(
+        self, training: Training, order: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the targets of the labelled samples in class order, and their weights."""
         targets = getattr(self.learner_, "targets_", None)
         if targets is None:
             return nearest_targets(self._points, self._codes, self._k)
         weights = getattr(self.learner_, "target_weights_", None)
+        if training.labelled is not None:  # the rows of the learner include unlabelled samples
+            order = training.labelled[order]
         weights = None if weights is None else to_host(weights)[order].astype(np.float64)
-        return checked_targets(targets, self._codes, order), weights
+        unlabelled = np.setdiff1d(np.arange(training.samples.shape[0]), order)
+        return checked_targets(targets, self._codes, np.append(order, unlabelled)), weights
 
     def _setting(self, name: str, default: Any) -> Any:
         """Return a parameter of the classifier.

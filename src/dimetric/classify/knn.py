@@ -37,7 +37,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         Number of neighbours k.
     learner : learner or None, default=None
         Learner of the distance, or any transformer. A copy of it is fitted, and neighbours are
-        searched among the mapped samples. If None, the Euclidean distance is used.
+        searched among the mapped samples. If None, the Euclidean distance is used. Samples whose
+        label is the learner's parameter ``unlabelled`` only teach the learner: they do not vote.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weights w of the votes. With ``"uniform"`` or None, all weights are 1. With
         ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
@@ -62,7 +63,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     learner_ : learner or None
         The fitted learner.
     n_samples_fit_ : int
-        Number of training samples of positive weight.
+        Number of training samples with a label and a positive weight.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names if X has any.
 

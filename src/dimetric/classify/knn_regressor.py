@@ -7,16 +7,18 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_array
 
-from dimetric._arrays.namespaces import Array, is_foreign, to_host
+from dimetric._arrays.labels import dense_y
+from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import fit_method
-from dimetric.classify._base import Training
 from dimetric.classify._neighbors import (
     NeighborsEstimator,
     class_learner_message,
     learns_from_classes,
 )
+from dimetric.classify._training import Training
 from dimetric.classify._votes import weight_function
+from dimetric.classify._weights import labelled_rows
 from dimetric.supervision._weights import checked_sample_weight
 from dimetric.supervision.labels import may_be_classes
 
@@ -38,6 +40,8 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     learner : learner or None, default=None
         Learner of the distance, or any transformer. A copy of it is fitted to X and y, and
         neighbours are searched among the mapped samples. If None, the Euclidean distance is used.
+        Samples whose target is the learner's parameter ``unlabelled`` only teach the learner: they
+        are not neighbours.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weights w of the targets. With ``"uniform"`` or None, all weights are 1. With
         ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
@@ -55,7 +59,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     learner_ : learner or None
         The fitted learner.
     n_samples_fit_ : int
-        Number of training samples of positive weight.
+        Number of training samples with a label and a positive weight.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names if X has any.
 
@@ -113,12 +117,13 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        y = check_array(to_host(y) if is_foreign(y) else y, ensure_2d=False, input_name="y")
+        y = _checked_targets(y)
         check_consistent_length(samples, y)
         if y.ndim == 1 and not may_be_classes(y) and learns_from_classes(self.learner):
             raise ValueError(class_learner_message(self, y))
         y = y.astype(np.result_type(y.dtype, np.float32), copy=False)
-        training = Training.of(self, samples, y, checked_sample_weight(sample_weight, len(y)))
+        weights = checked_sample_weight(sample_weight, len(y))
+        training = Training.of(self, samples, y, weights, labelled_rows(self.learner, y))
         self._keep_mapped(training, weights_given=sample_weight is not None)
         self._targets = training.y
         return self
@@ -167,7 +172,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         if X is None:
             y = self._targets if y is None else self._of_training_rows(y)
             sample_weight = self._of_training_rows(sample_weight)
-        y = to_host(y) if is_foreign(y) else y
+        y = dense_y(y)
         sample_weight = checked_sample_weight(sample_weight, len(predicted))
         return float(r2_score(y, predicted, sample_weight=sample_weight))
 
@@ -175,3 +180,20 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _checked_targets(y: Any) -> np.ndarray:
+    """Return targets as an array of finite numbers. Raise if they are not numbers."""
+    y = dense_y(y)
+    y = y if hasattr(y, "shape") else np.asarray(y)  # scikit-learn converts objects in arrays only
+    dtype = getattr(y, "dtype", "object")
+    try:
+        numbers = check_array(y, ensure_2d=False, input_name="y")
+    except TypeError:  # objects that are not numbers
+        numbers = None
+    if numbers is None or numbers.dtype.kind not in "biuf":
+        raise ValueError(
+            f"y must contain numbers, but it has dtype {dtype}. Convert it to numbers, or use "
+            "KNNClassifier to predict classes."
+        )
+    return np.asarray(numbers)

@@ -40,7 +40,8 @@ class MultiMetricKNNClassifier(KNNClassifier):
         Number of neighbours that vote, and number of targets per sample in the objective.
     learner : learner or None, default=None
         Learner of a map that is applied before the maps of the classes. A copy of it is fitted. If
-        None, the maps of the classes are applied to X itself.
+        None, the maps of the classes are applied to X itself. Samples whose label is the learner's
+        parameter ``unlabelled`` only teach the learner: they do not vote.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weights of the votes, as in :class:`~dimetric.KNNClassifier`.
     mu : float, default=0.5
@@ -68,7 +69,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
     n_iter_ : int
         Number of iterations.
     n_samples_fit_ : int
-        Number of training samples of positive weight.
+        Number of training samples with a label and a positive weight.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names if X has any.
 

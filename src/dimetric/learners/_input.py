@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from dimetric._arrays.labels import encode_labels
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.validation import (
     checked_samples,
     checked_samples_with_labels,
     checked_samples_with_targets,
-    encode_labels,
 )
 from dimetric._compat import StrOptions
 from dimetric.supervision._validation import checked_constraints, supervision_source
