@@ -43,7 +43,13 @@ def automatic_start(X: Array, codes: np.ndarray | None, k: int) -> str:
 
 
 def named_start(
-    name: str, X: Array, codes: np.ndarray | None, k: int, *, random_state: Any = None
+    name: str,
+    X: Array,
+    codes: np.ndarray | None,
+    k: int,
+    *,
+    weights: np.ndarray | None = None,
+    random_state: Any = None,
 ) -> np.ndarray:
     """Return the initial map for a name given as ``init``, as a NumPy array.
 
@@ -57,6 +63,8 @@ def named_start(
         Labels as integers from 0, in ascending order. None if the samples have no classes.
     k : int
         Number of rows of the map.
+    weights : ndarray of shape (n,) or None
+        Weights of the samples in "pca" and "lda". Their mean is 1. None if all are equal.
     random_state : int, RandomState or None
         Seed of "random" and of randomised PCA.
     """
@@ -71,7 +79,7 @@ def named_start(
                 f"init='pca' has at most min(n_samples, n_features)={min(n, d)} rows, but the map "
                 f"has {k}. Set n_components, or use another init."
             )
-        learner = PCA(n_components=k, random_state=random_state).fit(X)
+        learner = PCA(n_components=k, random_state=random_state).fit(X, sample_weight=weights)
         return to_host(learner.components_).astype(np.float64)
     if codes is None:
         raise ValueError(
@@ -83,7 +91,7 @@ def named_start(
             f"init='lda' has at most min(n_classes - 1, n_features)={min(d, int(codes[-1]))} rows, "
             f"but the map has {k}. Set n_components, or use another init."
         )
-    return to_host(_lda_with_all_rows(X, codes, k).components_).astype(np.float64)
+    return to_host(_lda_with_all_rows(X, codes, k, weights).components_).astype(np.float64)
 
 
 def checked_start(
@@ -218,11 +226,11 @@ def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:
     return bool(np.any(same & differs))
 
 
-def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int) -> LDA:
+def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int, weights: np.ndarray | None) -> LDA:
     """Return LDA with k rows. If S_w has a lower rank, a ridge is added to it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        learner = LDA(n_components=k).fit(X, codes)
+        learner = LDA(n_components=k).fit(X, codes, sample_weight=weights)
         if learner.components_.shape[0] < k:
-            learner = LDA(n_components=k, reg=LDA_RIDGE).fit(X, codes)
+            learner = LDA(n_components=k, reg=LDA_RIDGE).fit(X, codes, sample_weight=weights)
     return learner
