@@ -240,6 +240,26 @@ def test_basis_of_low_rank_is_exact_at_any_scale(monkeypatch, size):
     assert_allclose(basis.coordinates @ basis.rows, A.toarray(), atol=1e-11 * size)
 
 
+def test_truncated_basis_is_weighted(monkeypatch):
+    monkeypatch.setattr(row_basis, "MAX_RANK", 8)
+    X, y = wide_samples()
+    X = sparse.csr_array(X * 0.5 ** np.arange(X.shape[1]))  # the singular values decrease fast
+    weights = np.random.default_rng(1).integers(1, 9, size=60)
+    rows = np.repeat(np.arange(60), weights)
+    found, expected = row_basis.RowBasis.of(X, weights), row_basis.RowBasis.of(X[rows])
+    assert_allclose(found.rows.T @ found.rows, expected.rows.T @ expected.rows, atol=1e-3)
+    assert_allclose(found.energy, expected.energy)
+    assert_allclose(found.coordinates, X @ found.rows.T)
+    learner = LDA(reg=0.1)
+    metrics = [
+        clone(learner).fit(X, y, sample_weight=weights).metric(),
+        fitted(learner, X[rows], y[rows]).metric(),
+    ]
+    assert_allclose(*metrics, atol=1e-3 * np.abs(metrics[1]).max())
+    constant = clone(learner).fit(X, y, sample_weight=np.full(60, 3.0))
+    assert_allclose(constant.components_, fitted(learner, X, y).components_, rtol=1e-8)
+
+
 def test_fits_are_deterministic():
     A, y = wide_samples()
     first, second = (fitted(NCA(2, max_iter=5), A, y) for _ in range(2))
