@@ -298,7 +298,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         else:
             codes, values = None, checked_targets(supervision).values
             cost, values, factor = target_cost(self.cost, values)
-        side = Side.of(X, labels=codes, targets=values)
+        side = Side.of(X, labels=codes, targets=values, weights=weights)
         mean = mean_cost(cost, namespace(X), side) or 1.0
         rule = CostRule(cost, mean, mean / factor)
         return PairwiseObjective(rule, X, codes, targets=values, weights=weights)
