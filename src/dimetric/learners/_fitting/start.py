@@ -25,7 +25,10 @@ SEARCH_SQUARED_DISTANCE = 4.0
 SCALE_TOL = 1e-4  # tolerance of the search; the solver refines the scale later
 MAX_LOG_SCALE = 20.0  # largest absolute logarithm of the factor in the search, against overflow
 MIN_START_LOG_SCALE = -3.0  # smallest logarithm of the factor that the search returns
-LDA_RIDGE = 1e-3  # `reg` of LDA if it has too few rows without regularisation
+LDA_RIDGE = 1e-3  # `reg` of LDA if it fails without regularisation
+# Largest variance of samples mapped by LDA, whose classes have the variance 1. Beyond it, a
+# direction without variance within classes was not left out because of rounding errors.
+MAX_LDA_VARIANCE = 1e12
 
 LossT = TypeVar("LossT", bound=Objective)
 
@@ -231,6 +234,8 @@ def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int, weights: np.ndarray 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         learner = LDA(n_components=k).fit(X, codes, sample_weight=weights)
-        if learner.components_.shape[0] < k:
+        L = to_host(learner.components_).astype(np.float64)
+        variances = np.var(to_host(X).astype(np.float64) @ L.T, axis=0)
+        if L.shape[0] < k or np.max(variances) > MAX_LDA_VARIANCE:
             learner = LDA(n_components=k, reg=LDA_RIDGE).fit(X, codes, sample_weight=weights)
     return learner
