@@ -230,6 +230,22 @@ def test_equal_targets_warn_and_change_nothing(cost):
     assert (facts["n_iter"], facts["converged"], facts["final_objective"]) == (0, True, 0.0)
 
 
+@pytest.mark.parametrize(
+    "cost",
+    [np.zeros((3, 3)), np.ones((3, 3)), np.outer([1, 2, 3], np.ones(3))],
+    ids=["zero", "one", "rows"],
+)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weights"])
+def test_equal_costs_warn_and_change_nothing(cost, weights):
+    with pytest.warns(UserWarning, match="the same cost, so NCA has nothing to learn") as caught:
+        learner = NCA(2, cost=cost).fit(X, labels, sample_weight=weights)
+    assert len(caught) == 1
+    assert (learner.n_iter_, learner.metadata()["converged"]) == (0, True)
+    with pytest.warns(UserWarning, match="y has only one class") as caught:
+        NCA(2, cost=[[0.0]]).fit(X, np.ones(n))
+    assert len(caught) == 1
+
+
 def test_samples_with_similar_sets_of_labels_become_neighbours():
     """The first feature determines the labels, and the others are noise."""
     B = rng.normal(size=(120, 4))
