@@ -440,8 +440,11 @@ def test_bad_shapes():
 def test_metric_of_many_features_names_alternatives():
     A = sparse.random_array((30, 100_000), density=1e-4, rng=0, format="csr")
     learner = fitted(LDA(reg=0.1), A, np.arange(30) % 3)
-    with pytest.raises(MemoryError, match=r"100000 x 100000.*75 GiB.*pair_distance"):
+    with pytest.raises(MemoryError, match=r"100000 x 100000.*75 GiB.*pair_distance\(pairs, X\)"):
         learner.metric()
+    Z = learner.transform(A)
+    distances = learner.pair_distance(np.array([[0, 1], [5, 2]]), A)  # as the message advises
+    assert_allclose(distances, np.linalg.norm(Z[[0, 5]] - Z[[1, 2]], axis=1))
     assert learner.components_.shape == (2, 100_000)
     assert learner.metadata()["rank"] == 2
 
