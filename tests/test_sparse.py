@@ -240,6 +240,26 @@ def test_basis_of_low_rank_is_exact_at_any_scale(monkeypatch, size):
     assert_allclose(basis.coordinates @ basis.rows, A.toarray(), atol=1e-11 * size)
 
 
+def test_truncated_basis_is_weighted(monkeypatch):
+    monkeypatch.setattr(row_basis, "MAX_RANK", 8)
+    X, y = wide_samples()
+    X = sparse.csr_array(X * 0.5 ** np.arange(X.shape[1]))  # the singular values decrease fast
+    weights = np.random.default_rng(1).integers(1, 9, size=60)
+    rows = np.repeat(np.arange(60), weights)
+    found, expected = row_basis.RowBasis.of(X, weights), row_basis.RowBasis.of(X[rows])
+    assert_allclose(found.rows.T @ found.rows, expected.rows.T @ expected.rows, atol=1e-3)
+    assert_allclose(found.energy, expected.energy)
+    assert_allclose(found.coordinates, X @ found.rows.T)
+    learner = LDA(reg=0.1)
+    metrics = [
+        clone(learner).fit(X, y, sample_weight=weights).metric(),
+        fitted(learner, X[rows], y[rows]).metric(),
+    ]
+    assert_allclose(*metrics, atol=1e-3 * np.abs(metrics[1]).max())
+    constant = clone(learner).fit(X, y, sample_weight=np.full(60, 3.0))
+    assert_allclose(constant.components_, fitted(learner, X, y).components_, rtol=1e-8)
+
+
 def test_fits_are_deterministic():
     A, y = wide_samples()
     first, second = (fitted(NCA(2, max_iter=5), A, y) for _ in range(2))
@@ -420,8 +440,11 @@ def test_bad_shapes():
 def test_metric_of_many_features_names_alternatives():
     A = sparse.random_array((30, 100_000), density=1e-4, rng=0, format="csr")
     learner = fitted(LDA(reg=0.1), A, np.arange(30) % 3)
-    with pytest.raises(MemoryError, match=r"100000 x 100000.*75 GiB.*pair_distance"):
+    with pytest.raises(MemoryError, match=r"100000 x 100000.*75 GiB.*pair_distance\(pairs, X\)"):
         learner.metric()
+    Z = learner.transform(A)
+    distances = learner.pair_distance(np.array([[0, 1], [5, 2]]), A)  # as the message advises
+    assert_allclose(distances, np.linalg.norm(Z[[0, 5]] - Z[[1, 2]], axis=1))
     assert learner.components_.shape == (2, 100_000)
     assert learner.metadata()["rank"] == 2
 

@@ -129,6 +129,16 @@ def test_integer_weights_and_repeated_samples_have_the_same_optimum(learner):
     assert_allclose(D, expected_D, rtol=1e-4)
 
 
+@pytest.mark.parametrize("init", ["pca", "lda"])
+@pytest.mark.parametrize("k", [1, 2])
+def test_named_starts_are_weighted(init, k):
+    rows = np.repeat(np.arange(N), INTEGERS)
+    learner = NCMML(k, init=init, max_iter=200)
+    found, expected = fit(learner, sample_weight=INTEGERS), fit(learner, X[rows], Y[rows])
+    assert_allclose(found.history_[0], expected.history_[0], rtol=1e-4)
+    assert_allclose(found.history_[-1], expected.history_[-1], atol=1e-4)
+
+
 @each(LEARNERS)
 def test_weight_0_equals_absence(learner):
     weights = np.where(np.arange(N) % 4 == 0, 0.0, FRACTIONS)

@@ -57,8 +57,11 @@ def naive(L, X, y, cost, weights=None):
     return total / sum(w)
 
 
-def mean_of_costs(y, cost):
-    return np.mean([cost(y[i], y[j]) for i in range(len(y)) for j in range(len(y)) if i != j])
+def mean_of_costs(y, cost, weights=None):
+    w = np.ones(len(y)) if weights is None else weights
+    pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if i != j]
+    total = sum(w[i] * w[j] * cost(y[i], y[j]) for i, j in pairs)
+    return total / sum(w[i] * w[j] for i, j in pairs)
 
 
 def objective(case, weights=None, namespace=np, dtype="float64"):
@@ -77,7 +80,7 @@ def test_objective_matches_a_loop(case, weights, namespace):
     _, y, cost = CASES[case]
     f = on_maps(objective(case, weights, namespace))
     value, gradient = f(L.ravel())
-    expected = naive(L, X, y, cost, weights) / mean_of_costs(y, cost)
+    expected = naive(L, X, y, cost, weights) / mean_of_costs(y, cost, weights)
     assert_allclose(value, expected, rtol=1e-10)
     assert_allclose(gradient, approx_fprime(L.ravel(), lambda x: f(x)[0]), atol=2e-6)
 
@@ -109,7 +112,7 @@ def test_fitted_objective_is_the_expected_cost_in_the_unit_of_the_targets(case):
 def test_infimum_is_the_mean_of_the_smallest_costs(case):
     _, y, pair_cost = CASES[case]
     lowest = [min(pair_cost(y[i], y[j]) for j in range(n) if j != i) for i in range(n)]
-    expected = np.average(lowest, weights=WEIGHTS) / mean_of_costs(y, pair_cost)
+    expected = np.average(lowest, weights=WEIGHTS) / mean_of_costs(y, pair_cost, WEIGHTS)
     assert_allclose(objective(case, WEIGHTS).infimum, expected, rtol=1e-10, atol=1e-15)
 
 
@@ -120,7 +123,7 @@ def test_mini_batches_keep_targets_and_weights(case):
     _, y, pair_cost = CASES[case]
     order = np.lexsort(y.reshape(n, -1).T[::-1])[rows]
     expected = naive(L, X[order], y[order], pair_cost, WEIGHTS[order])
-    scaled = expected / mean_of_costs(y, pair_cost)
+    scaled = expected / mean_of_costs(y, pair_cost, WEIGHTS)
     assert_allclose(on_maps(part)(L.ravel())[0], scaled, rtol=1e-10)
 
 
@@ -225,6 +228,22 @@ def test_equal_targets_warn_and_change_nothing(cost):
     with pytest.warns(UserWarning, match="All targets are equal, so NCA has nothing to learn"):
         facts = NCA(cost=cost).fit(X, y).metadata()
     assert (facts["n_iter"], facts["converged"], facts["final_objective"]) == (0, True, 0.0)
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [np.zeros((3, 3)), np.ones((3, 3)), np.outer([1, 2, 3], np.ones(3))],
+    ids=["zero", "one", "rows"],
+)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weights"])
+def test_equal_costs_warn_and_change_nothing(cost, weights):
+    with pytest.warns(UserWarning, match="the same cost, so NCA has nothing to learn") as caught:
+        learner = NCA(2, cost=cost).fit(X, labels, sample_weight=weights)
+    assert len(caught) == 1
+    assert (learner.n_iter_, learner.metadata()["converged"]) == (0, True)
+    with pytest.warns(UserWarning, match="y has only one class") as caught:
+        NCA(2, cost=[[0.0]]).fit(X, np.ones(n))
+    assert len(caught) == 1
 
 
 def test_samples_with_similar_sets_of_labels_become_neighbours():

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from dimetric import LDML, LMNN, MCML, MLKR, NCA, NCMC, NCMML, Pairs, Triplets
@@ -268,3 +269,17 @@ def test_targets_may_be_missing(learner, outputs):
     assert penalties[0] < penalties[1]
     with pytest.raises(ValueError, match=r"All values of y are unlabelled=-1"):
         fitted(learner, X, np.full_like(y, -1.0))
+
+
+def test_few_labels_lead_to_a_start_of_a_suitable_scale():
+    """Within classes, four labelled samples vary in one direction only, up to rounding."""
+    X, y = load_iris(return_X_y=True)
+    rows = np.random.default_rng(1).permutation(150)[:4]
+    labels = np.full(150, -1)
+    labels[rows] = y[rows]
+    with pytest.warns(UserWarning, match="2 of 3 classes have a single sample"):
+        learner = NCA(2, unlabelled=-1, unlabelled_reg=0.1).fit(X, labels)
+    facts = learner.metadata()
+    assert facts["converged"]
+    assert facts["n_iter"] > 0
+    assert np.abs(learner.components_).max() < 100

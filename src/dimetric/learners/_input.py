@@ -18,6 +18,7 @@ from dimetric.supervision._validation import checked_constraints, supervision_so
 from dimetric.supervision._weights import (
     ClassWeight,
     checked_sample_weight,
+    require_classes_for_weights,
     require_weights_support,
     with_class_weight,
 )
@@ -69,6 +70,7 @@ def checked_input(
         require_weights_support(learner, learner._accepts_weights, source)
     min_samples = learner._min_samples
     if source in ("pairs", "triplets"):
+        require_classes_for_weights(learner, source)
         samples, constraints = checked_constraints(
             learner, X, supervision[source], source, min_samples=min_samples
         )

@@ -100,7 +100,8 @@ class LinearMetric(PairScoringMixin, Learner):
             raise MemoryError(
                 f"The metric of {d} features is a {d} x {d} matrix, which needs "
                 f"{8 * d * d / 2**30:,.0f} GiB of memory. Use transformer() for the map L with "
-                "M = L^T L, transform() for mapped samples, or pair_distance() for distances."
+                "M = L^T L, transform(X) for mapped samples, or pair_distance(pairs, X) for the "
+                "distances of pairs of row indices of X."
             )
         return metric_of(self.components_)
 

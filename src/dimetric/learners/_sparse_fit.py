@@ -9,7 +9,7 @@ from dimetric._arrays.namespaces import Array
 from dimetric._compat import Progress
 from dimetric.linalg.row_basis import MAX_DENSE_FEATURES, RowBasis
 from dimetric.linalg.spectral import fixed_signs
-from dimetric.supervision.labels import Supervision
+from dimetric.supervision.labels import Supervision, relative_weights
 
 # Fitted attributes whose columns are features.
 FEATURE_ATTRIBUTES = ("components_", "offset_", "means_", "centroids_")
@@ -23,7 +23,7 @@ def fit_in_basis(
     The fitted attributes refer to the features. The metadata gets the type of the basis, the number
     of coordinates and the fraction of the sum of squares that they keep.
     """
-    basis = RowBasis.of(X)
+    basis = RowBasis.of(X, relative_weights(supervision))
     if basis.rows is None:
         return learner._fit(basis.coordinates, supervision, progress)
     _check_parameters(learner, X.shape, basis.rank)

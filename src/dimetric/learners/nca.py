@@ -7,9 +7,11 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, namespace
 from dimetric._compat import StrOptions
+from dimetric._warnings import warn
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.objectives.costs import (
     COST_NAMES,
+    MAX_SAMPLES_FOR_INFIMUM,
     CostFunction,
     checked_table,
     mean_cost,
@@ -298,10 +300,18 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         else:
             codes, values = None, checked_targets(supervision).values
             cost, values, factor = target_cost(self.cost, values)
-        side = Side.of(X, labels=codes, targets=values)
+        side = Side.of(X, labels=codes, targets=values, weights=weights)
         mean = mean_cost(cost, namespace(X), side) or 1.0
         rule = CostRule(cost, mean, mean / factor)
-        return PairwiseObjective(rule, X, codes, targets=values, weights=weights)
+        objective = PairwiseObjective(rule, X, codes, targets=values, weights=weights)
+        # The infimum of a few samples is known, unless each has the same cost to all others.
+        is_known = (
+            2 < X.shape[0] <= MAX_SAMPLES_FOR_INFIMUM and len(getattr(self, "classes_", ())) != 1
+        )
+        if objective.infimum == -np.inf and is_known and not objective.is_constant:
+            warn("All neighbours of a sample have the same cost, so NCA has nothing to learn.")
+            objective.is_constant = True
+        return objective
 
     def _reported_objective(self, objective: PairwiseObjective) -> Callable[[float], float]:
         rule = objective.rule

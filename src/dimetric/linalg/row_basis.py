@@ -39,7 +39,7 @@ class RowBasis:
         The orthonormal basis B in float64. None stands for the identity: the coordinates are the
         features.
     energy : float
-        Fraction of the sum of squares of X that the coordinates keep.
+        Fraction of the (weighted) sum of squares of X that the coordinates keep.
     """
 
     coordinates: np.ndarray
@@ -47,10 +47,11 @@ class RowBasis:
     energy: float = 1.0
 
     @classmethod
-    def of(cls, X: sparse.csr_array) -> "RowBasis":
-        """Return coordinates of sparse samples: features if there are few, else a truncated SVD.
+    def of(cls, X: sparse.csr_array, weights: np.ndarray | None = None) -> "RowBasis":
+        r"""Return coordinates of sparse samples: features if there are few, else a truncated SVD.
 
-        With at most 300 samples, the basis spans all samples.
+        With at most 300 samples, the basis spans all samples. Otherwise, positive weights of the
+        samples multiply their squares: the SVD is that of the rows :math:`\sqrt{w_i}\, x_i`.
 
         Examples
         --------
@@ -63,8 +64,13 @@ class RowBasis:
         if is_made_dense(n, d):
             return cls(X.toarray())
         X, factor = rescale_for_squares(X)
-        rows, kept = _right_singular_vectors(X, min(n, MAX_RANK))
-        total = float(np.sum(np.square(X.data, dtype=np.float64)))
+        weighted = X
+        if weights is not None and n > MAX_RANK:
+            roots = np.sqrt(weights / np.max(weights)).astype(X.dtype)
+            entries = X.data * np.repeat(roots, np.diff(X.indptr))
+            weighted = sparse.csr_array((entries, X.indices, X.indptr), shape=X.shape)
+        rows, kept = _right_singular_vectors(weighted, min(n, MAX_RANK))
+        total = float(np.sum(np.square(weighted.data, dtype=np.float64)))
         coordinates = (X @ rows.T).astype(X.dtype, copy=False) / X.dtype.type(factor)
         return cls(coordinates, rows, min(1.0, kept / total) if total > 0 else 1.0)
 

@@ -14,6 +14,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, to_host
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric.objectives.side import Side
 from dimetric.objectives.softmax import Cost
+from dimetric.supervision.labels import sum_of_pair_weights
 
 MAX_SAMPLES_FOR_MEAN = 1000  # number of samples whose pairs determine the mean cost
 MAX_SAMPLES_FOR_INFIMUM = 5000  # with more samples, the smallest costs are not computed
@@ -175,10 +176,17 @@ def check_indicators(values: np.ndarray) -> None:
 
 
 def mean_cost(cost: Cost, xp: Any, side: Side) -> float:
-    """Return the mean cost of pairs of different samples, at most about 1000 of them."""
+    """Return the mean cost of pairs of different samples, at most about 1000 of them.
+
+    A pair has the product of the weights of its samples as weight.
+    """
     part = side.take(np.arange(0, len(side), 1 + len(side) // MAX_SAMPLES_FOR_MEAN))
-    total = sum(_without_itself(cost, xp, part, b, 0.0).sum() for b in _blocks(part))
-    return float(total) / part.n_different_pairs(part)
+    if part.weights is None:
+        total = sum(_without_itself(cost, xp, part, b, 0.0).sum() for b in _blocks(part))
+        return float(total) / part.n_different_pairs(part)
+    w = to_host(part.weights).astype(np.float64)
+    total = sum(w[b] @ _without_itself(cost, xp, part, b, 0.0) @ w for b in _blocks(part))
+    return float(total) / (2 * sum_of_pair_weights(w))
 
 
 def mean_smallest_cost(cost: Cost, xp: Any, rows: Side) -> float:

@@ -1,6 +1,7 @@
 """Validation of sample weights and class weights."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,10 @@ from sklearn.base import BaseEstimator
 from dimetric._arrays.namespaces import is_foreign, to_host
 
 ClassWeight = Mapping[Any, float] | str | None
+
+# Limits of the sum of the weights. Beyond them, products with weights overflow or underflow.
+MAX_SUM = 1e200
+MIN_SUM = 1e-300
 
 
 def checked_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | None:
@@ -25,7 +30,7 @@ def checked_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | No
     """
     if sample_weight is None:
         return None
-    given = to_host(sample_weight) if is_foreign(sample_weight) else np.asarray(sample_weight)
+    given = _as_array(sample_weight)
     if given.ndim == 0 and given.dtype.kind in "biuf":
         given = np.full(n_samples, given)
     if given.shape != (n_samples,):
@@ -33,24 +38,69 @@ def checked_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray | No
             f"sample_weight has shape {given.shape}, but X has {n_samples} samples. Pass one "
             "weight for each sample."
         )
-    try:
-        if given.dtype.kind == "c":
-            raise TypeError
-        weights = given.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    if given.dtype.kind not in "biufO":
+        raise ValueError(f"sample_weight must contain numbers, but it has dtype {given.dtype}.")
+    if given.dtype.kind == "O":
+        for row, value in enumerate(given):
+            if not _is_number(value):
+                raise ValueError(
+                    f"sample_weight must contain numbers, but sample_weight[{row}] is {value!r}."
+                )
+    weights = given.astype(np.float64)
+    _check_values(weights, lambda row: f"sample_weight[{row}]")
+    if not np.any(weights > 0):
+        raise ValueError("All sample weights are zero, so there is nothing to learn from.")
+    _check_sum(weights, "sample weights")
+    return weights
+
+
+def _as_array(sample_weight: Any) -> np.ndarray:
+    if is_foreign(sample_weight):
+        return to_host(sample_weight)
+    if np.ma.is_masked(sample_weight):
+        row = int(np.argmax(np.ma.getmaskarray(sample_weight)))
         raise ValueError(
-            f"sample_weight must contain numbers, but it has dtype {given.dtype}."
-        ) from error
+            f"sample_weight[{row}] is masked. Pass a number for each sample, such as 0 for samples "
+            "to leave out."
+        )
+    try:
+        return np.asarray(sample_weight)
+    except ValueError as error:
+        raise ValueError("sample_weight must contain a number for each sample.") from error
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | np.bool_)
+
+
+def _check_values(weights: np.ndarray, name_of: Callable[[int], str]) -> None:
+    """Raise unless all weights are finite and at least 0. `name_of` names the weight at an index.
+
+    The sum of the weights may still overflow.
+    """
     for is_wrong, reason in (
         (~np.isfinite(weights), "weights must be finite"),
         (weights < 0, "weights must not be negative"),
     ):
         if np.any(is_wrong):
-            row = int(np.argmax(is_wrong))
-            raise ValueError(f"sample_weight[{row}] is {weights[row]}, but {reason}.")
-    if not np.any(weights > 0):
-        raise ValueError("All sample weights are zero, so there is nothing to learn from.")
-    return weights
+            i = int(np.argmax(is_wrong))
+            raise ValueError(f"{name_of(i)} is {weights[i]}, but {reason}.")
+
+
+def _check_sum(weights: np.ndarray, name: str) -> None:
+    """Raise if products of sums of weights and samples would overflow, or lose all digits."""
+    with np.errstate(over="ignore"):
+        total = float(np.sum(weights))
+    if total > MAX_SUM:
+        raise ValueError(
+            f"The sum of the {name} is {total:.3g}, which is too large. Divide the weights by a "
+            "constant."
+        )
+    if 0 < total < MIN_SUM:
+        raise ValueError(
+            f"The sum of the {name} is {total:.3g}, which is too small. Multiply the weights by a "
+            "constant."
+        )
 
 
 def with_class_weight(
@@ -92,7 +142,10 @@ def with_class_weight(
         factors[present] = np.sum(totals) / np.sum(present) / totals[present]
     else:
         raise ValueError(f"class_weight={class_weight!r} must be 'balanced', a dict or None.")
-    return np.where(labelled, weights * factors[codes], weights)
+    with np.errstate(over="ignore"):
+        weighted = np.where(labelled, weights * factors[codes], weights)
+    _check_sum(weighted, "sample weights times class_weight")
+    return weighted
 
 
 def _given_factors(class_weight: Mapping[Any, float], classes: np.ndarray) -> np.ndarray:
@@ -103,9 +156,29 @@ def _given_factors(class_weight: Mapping[Any, float], classes: np.ndarray) -> np
             f"class_weight contains {unknown[0]!r}, which is not a class of y. The classes are "
             f"{names[:10]}{' and others' if len(names) > 10 else ''}."
         )
-    factors = checked_sample_weight([class_weight.get(name, 1.0) for name in names], len(names))
-    assert factors is not None
+    for name, value in class_weight.items():
+        if not _is_number(value):
+            raise ValueError(
+                f"class_weight[{name!r}] is {value!r}, but the weight of a class must be a number."
+            )
+    factors = np.array([float(class_weight.get(name, 1.0)) for name in names])
+    _check_values(factors, lambda i: f"class_weight[{names[i]!r}]")
+    if len(factors) and not np.any(factors > 0):
+        raise ValueError(
+            f"All sample weights are zero, because class_weight={dict(class_weight)!r} gives all "
+            "classes the weight 0. Give some classes a positive weight."
+        )
     return factors
+
+
+def require_classes_for_weights(learner: BaseEstimator, source: str) -> None:
+    """Raise if a learner of pairs or triplets has class weights."""
+    class_weight = getattr(learner, "class_weight", None)
+    if class_weight is not None:
+        raise ValueError(
+            f"class_weight is the weight of classes, but {type(learner).__name__} was given "
+            f"{source}. Set class_weight=None, or pass labels y."
+        )
 
 
 def require_weights_support(learner: BaseEstimator, accepted: bool, source: str | None) -> None:

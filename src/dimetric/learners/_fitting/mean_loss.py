@@ -238,7 +238,14 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         name = self.init
         if name == "auto":
             name = "identity" if self.diagonal else automatic_start(X, codes, k or d)
-        start = named_start(name, X, codes, k or d, random_state=self.random_state)
+        start = named_start(
+            name,
+            X,
+            codes,
+            k or d,
+            weights=relative_weights(supervision),
+            random_state=self.random_state,
+        )
         start = np.diag(np.diag(start)) if self.diagonal else start
         # A map by LDA has a scale of its own: the variance within classes is 1.
         is_rescaled = self._searches_start_scale or name != "lda"

@@ -25,7 +25,10 @@ SEARCH_SQUARED_DISTANCE = 4.0
 SCALE_TOL = 1e-4  # tolerance of the search; the solver refines the scale later
 MAX_LOG_SCALE = 20.0  # largest absolute logarithm of the factor in the search, against overflow
 MIN_START_LOG_SCALE = -3.0  # smallest logarithm of the factor that the search returns
-LDA_RIDGE = 1e-3  # `reg` of LDA if it has too few rows without regularisation
+LDA_RIDGE = 1e-3  # `reg` of LDA if it fails without regularisation
+# Largest variance of samples mapped by LDA, whose classes have the variance 1. Beyond it, a
+# direction without variance within classes was not left out because of rounding errors.
+MAX_LDA_VARIANCE = 1e12
 
 LossT = TypeVar("LossT", bound=Objective)
 
@@ -43,7 +46,13 @@ def automatic_start(X: Array, codes: np.ndarray | None, k: int) -> str:
 
 
 def named_start(
-    name: str, X: Array, codes: np.ndarray | None, k: int, *, random_state: Any = None
+    name: str,
+    X: Array,
+    codes: np.ndarray | None,
+    k: int,
+    *,
+    weights: np.ndarray | None = None,
+    random_state: Any = None,
 ) -> np.ndarray:
     """Return the initial map for a name given as ``init``, as a NumPy array.
 
@@ -57,6 +66,8 @@ def named_start(
         Labels as integers from 0, in ascending order. None if the samples have no classes.
     k : int
         Number of rows of the map.
+    weights : ndarray of shape (n,) or None
+        Weights of the samples in "pca" and "lda". Their mean is 1. None if all are equal.
     random_state : int, RandomState or None
         Seed of "random" and of randomised PCA.
     """
@@ -71,7 +82,7 @@ def named_start(
                 f"init='pca' has at most min(n_samples, n_features)={min(n, d)} rows, but the map "
                 f"has {k}. Set n_components, or use another init."
             )
-        learner = PCA(n_components=k, random_state=random_state).fit(X)
+        learner = PCA(n_components=k, random_state=random_state).fit(X, sample_weight=weights)
         return to_host(learner.components_).astype(np.float64)
     if codes is None:
         raise ValueError(
@@ -83,7 +94,7 @@ def named_start(
             f"init='lda' has at most min(n_classes - 1, n_features)={min(d, int(codes[-1]))} rows, "
             f"but the map has {k}. Set n_components, or use another init."
         )
-    return to_host(_lda_with_all_rows(X, codes, k).components_).astype(np.float64)
+    return to_host(_lda_with_all_rows(X, codes, k, weights).components_).astype(np.float64)
 
 
 def checked_start(
@@ -218,11 +229,13 @@ def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:
     return bool(np.any(same & differs))
 
 
-def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int) -> LDA:
+def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int, weights: np.ndarray | None) -> LDA:
     """Return LDA with k rows. If S_w has a lower rank, a ridge is added to it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        learner = LDA(n_components=k).fit(X, codes)
-        if learner.components_.shape[0] < k:
-            learner = LDA(n_components=k, reg=LDA_RIDGE).fit(X, codes)
+        learner = LDA(n_components=k).fit(X, codes, sample_weight=weights)
+        L = to_host(learner.components_).astype(np.float64)
+        variances = np.var(to_host(X).astype(np.float64) @ L.T, axis=0)
+        if L.shape[0] < k or np.max(variances) > MAX_LDA_VARIANCE:
+            learner = LDA(n_components=k, reg=LDA_RIDGE).fit(X, codes, sample_weight=weights)
     return learner
