@@ -10,6 +10,7 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
+from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 from dimetric.linalg.psd import project_psd
@@ -258,3 +259,14 @@ def itml_optimum(V, similar, *, upper, lower, gamma=1.0):
     loss = cp.trace(M) - cp.log_det(M) - d + gamma * cp.sum(ratio - cp.log(ratio) - 1)
     _solve(loss, constraints=[cp.multiply(sign, _distances(V, M) - slack) <= 0])
     return M.value, itml_value(V, similar, M.value, upper=upper, lower=lower, gamma=gamma)
+
+
+def assert_same_evaluation(found, expected, L, tol):
+    """Compare the losses and the Laplacian products of two objectives at a map."""
+    Z = found.points @ L.T
+    for V in (Z, found.points):
+        (loss, product, _), (expected_loss, expected_product, _) = (
+            each.evaluate(Z, V, each.theta) for each in (found, expected)
+        )
+        assert_allclose(loss, expected_loss, rtol=tol)
+        assert_allclose(product, expected_product, atol=tol * np.abs(expected_product).max())

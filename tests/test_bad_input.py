@@ -43,6 +43,8 @@ from estimators import (
     is_linear,
     iterates,
     learned_arrays,
+    learns_classes,
+    learns_numbers,
     minimises_mean_loss,
     needs_labels,
     samples,
@@ -234,12 +236,12 @@ def read_only(X):
     return X
 
 
-def if_labels_needed(outcome):
+def if_labels_needed(outcome, numbers=None):
     """Return outcomes that apply the given one to learners that need labels.
 
-    The other learners ignore y, so they fit.
+    The outcome of learners that need numbers may differ. The other learners ignore y, so they fit.
     """
-    return {needs_labels: outcome, any_learner: Fits()}
+    return {learns_numbers: numbers or outcome, needs_labels: outcome, any_learner: Fits()}
 
 
 # scikit-learn warns if there are almost as many classes as samples.
@@ -342,11 +344,11 @@ CASES = {
     "no y, torch": (lambda: (torch(X), None), if_labels_needed(Raises("requires y to be passed"))),
     "continuous y": (
         lambda: (X, X[:, 0]),
-        if_labels_needed(Raises("Unknown label type: continuous")),
+        if_labels_needed(Raises("Unknown label type: continuous"), numbers=Fits()),
     ),
     "continuous y, torch": (
         lambda: (torch(X), torch(X[:, 0])),
-        if_labels_needed(Raises("Unknown label type: continuous")),
+        if_labels_needed(Raises("Unknown label type: continuous"), numbers=Fits()),
     ),
     "y with NaN": (
         lambda: (X, np.where(y == 2, np.nan, y)),
@@ -359,16 +361,17 @@ CASES = {
     "y with None": (
         lambda: (X, np.where(y == 2, None, y)),
         if_labels_needed(
-            Raises("(Unknown label type|contains NaN|must be a string or a real number)")
+            Raises("(Unknown label type|contains NaN|must be a string or a real number)"),
+            numbers=Raises("learns from numbers, but y has dtype object"),
         ),
     ),
     "y with two columns": (
         lambda: (X, np.stack([y, y], 1)),
-        if_labels_needed(Raises("y should be a 1d array")),
+        if_labels_needed(Raises("y should be a 1d array"), numbers=Fits()),
     ),
     "y with one column": (
         lambda: (X, y[:, None]),
-        if_labels_needed(Fits(warns="A column-vector y was passed")),
+        if_labels_needed(Fits(warns="A column-vector y was passed"), numbers=Fits()),
     ),
     # classes
     "one class": (
@@ -376,6 +379,7 @@ CASES = {
         {
             of(LSI, DMLEig, ITML): ONE_CLASS,
             of(LDA, ANMM, DMLMJ): ONE_CLASS,
+            learns_numbers: Fits(warns=r"All targets are equal, so \w+ has nothing to learn"),
             minimises_mean_loss: Fits(warns=r"y has only one class, so \w+ has nothing to learn"),
             any_learner: Fits(),
         },
@@ -397,6 +401,7 @@ CASES = {
             of(NCMC): Fits(warns=f"60 of 60 {FEW_DISTINCT}|{MANY_CLASSES}"),
             of(ANMM): Fits(warns=f"{FEW_FRIENDS}|{MANY_CLASSES}"),
             of(DMLMJ): NO_FRIENDS,
+            learns_numbers: Fits(),
             needs_labels: Fits(warns=MANY_CLASSES),
             any_learner: Fits(),
         },
@@ -520,7 +525,6 @@ CASES = {case: CASES[case] for case in CASES if case.split(", ")[-1] not in ABSE
 IDENTICAL_UNDER_KERNEL = Raises("All samples are identical under this kernel")
 NO_VARIANCE = "1 of 2 components have no variance"
 KERNEL_CASES = {
-    "sparse": Raises("Sparse data was passed.*dense data is required", TypeError),
     "one class": {
         based_on(LDA, ANMM, DMLMJ): ONE_CLASS,
         based_on(LMNN): Fits(warns=r"y has only one class, so \w+ has nothing to learn"),
@@ -723,7 +727,7 @@ INVALID_INITS = {
     "too many rows for LDA": (
         "lda",
         {"n_components": 3},
-        "init='lda' has at most .*=2 rows, .* has 3",
+        "init='lda' (has at most .*=2 rows, .* has 3|needs class labels)",
     ),
 }
 
@@ -734,6 +738,17 @@ def test_invalid_init_raises(learner, case):
     init, params, says = INVALID_INITS[case]
     with pytest.raises(ValueError, match=says):
         fit(learner, X, y, init=init, **params)
+
+
+@each(learns_classes, learners=ONE_OF_EACH)
+def test_error_for_other_targets_names_learners_that_accept_them(learner):
+    name = type(learner).__name__
+    says = rf"{name} learns from classes, but y contains fractions.* MLKR or NCA with a cost, such"
+    with pytest.raises(ValueError, match=says):
+        fit(learner, X, X[:, 0])
+    for mixed in (np.array([1, "a", 2.5] * 20, dtype=object), X[:, 0].astype(object)):
+        with pytest.raises(ValueError, match=rf"{name} learns from classes.*dtype object"):
+            fit(learner, X, mixed)
 
 
 # Methods of fitted learners

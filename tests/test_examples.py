@@ -112,6 +112,17 @@ def test_cluster_with_must_links():
             assert float(line[2]) > before
 
 
+def test_half_labelled():
+    done = run("half_labelled.py")
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if line[:6].strip().isdigit()]
+    assert [line[0] for line in lines] == [n for n in ("10", "50", "200") for _ in range(4)]
+    gains = {(line[0], line[1]): float(line[4]) for line in lines if line[1] in ("NCA", "LMNN")}
+    assert gains["50", "NCA"] > 0
+    assert gains["50", "LMNN"] > 0.1
+    assert abs(gains["200", "NCA"]) < 0.02
+
+
 def test_propagate_labels():
     done = run("propagate_labels.py")
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from estimators import (
     fit,
     fitted_arrays,
     host,
+    learns_classes,
     needs_labels,
     samples,
 )
@@ -276,10 +277,16 @@ def test_sklearn_grid_search_raises(learner, kind, n, n_samples):
 
 
 def accepts_unlabelled(learner):
-    return "unlabelled" in learner.get_params()
+    return learns_classes(learner) and "unlabelled" in learner.get_params()
 
 
-@each(accepts_unlabelled)
+def ignores_unlabelled(learner):
+    """Return whether unlabelled samples are left out. LDA and KDA use their total scatter."""
+    params = learner.get_params()
+    return "unlabelled_weight" not in params or params.get("shrinkage") == "auto"
+
+
+@each(accepts_unlabelled, ignores_unlabelled)
 @pytest.mark.parametrize("marker", [-1, 9.0, "none"])
 def test_unlabelled_samples_are_ignored(learner, marker):
     rng = np.random.default_rng(0)

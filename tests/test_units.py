@@ -24,6 +24,7 @@ from dimetric import (
     LMNN,
     LSI,
     MCML,
+    MLKR,
     NCA,
     NCMC,
     NCMML,
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 X, y = samples()
 NEW = samples(20, seed=5)[0]
-RIDGED = [NCA, NCMC, NCMML, MCML, LDML, LMNN]  # learners with a ridge
+RIDGED = [NCA, NCMC, NCMML, MCML, LDML, LMNN, MLKR]  # learners with a ridge
 SOLVERS = [
     cls(solver=solver, max_iter=10, random_state=0)
     for cls in RIDGED
@@ -87,7 +88,7 @@ def test_distances_are_proportional_in_any_unit(learner, unit):
 
 
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
-@pytest.mark.parametrize("cls", [NCA, NCMC, MCML, LMNN])
+@pytest.mark.parametrize("cls", [NCA, NCMC, MCML, LMNN, MLKR])
 def test_distances_are_proportional_with_a_ridge(cls, unit):
     learner = cls(random_state=0, reg=0.02)
     D, expected = (distances(fit(learner, c * X, y), c) for c in (unit, 1.0))
@@ -135,7 +136,7 @@ def test_samples_of_which_most_are_identical():
     assert proportionality_error(D, expected) < 1e-14
 
 
-@pytest.mark.parametrize("cls", [NCMC, NCA, MCML])
+@pytest.mark.parametrize("cls", [NCMC, NCA, MCML, MLKR])
 def test_the_metadata_do_not_depend_on_the_unit(cls):
     for reg in (0.0, 0.1):
         learner = cls(reg=reg, random_state=0)
@@ -163,7 +164,7 @@ def test_a_tiny_ridge_changes_little(cls, load):
     """With a tiny ridge, the best scale of the start may be huge."""
     A, labels = load(return_X_y=True)
     A, learner = A[::2] / A.std(axis=0), cls(random_state=0)
-    free = fit(learner, A, labels[::2])
+    free = fit(learner, A, labels[::2], reg=0.0)
     for reg in (1e-12, 1e-8, 1e-6):
         ridged = fit(learner, A, labels[::2], reg=reg)
         values = [f.metadata()["final_objective"] for f in (ridged, free)]

@@ -23,6 +23,7 @@ from .learners import LDML as LDML
 from .learners import LMNN as LMNN
 from .learners import LSI as LSI
 from .learners import MCML as MCML
+from .learners import MLKR as MLKR
 from .learners import NCA as NCA
 from .learners import NCMC as NCMC
 from .learners import NCMML as NCMML

@@ -10,6 +10,7 @@ from typing import Any
 
 from sklearn import get_config
 from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import _safe_indexing
 from sklearn.utils._array_api import check_same_namespace
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import ADAPTERS_MANAGER
@@ -37,6 +38,7 @@ __all__ = [
     "check_params",
     "check_same_namespace",
     "fit_method",
+    "take_samples",
     "wrap_like_input",
 ]
 
@@ -55,6 +57,11 @@ def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
     """
     validated = _fit_context(prefer_skip_nested_validation=False)(method)
     return safe_to_interrupt(with_callbacks(validated))
+
+
+def take_samples(X: Any, rows: Any) -> Any:
+    """Return some rows of an array-like, sparse array or data frame."""
+    return _safe_indexing(X, rows)
 
 
 class Progress:

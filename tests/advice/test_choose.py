@@ -8,9 +8,11 @@ from sklearn.datasets import load_iris, load_wine
 import dimetric
 from dimetric import KDA, LDA, NCA, NCMML, PCA
 from dimetric.advice._candidates import candidate_grid, candidate_learners
-from dimetric.advice._choose import _limit_to_time, _split_rows, choose
+from dimetric.advice._choose import _limit_to_time, choose
 from dimetric.advice._insight import insight
-from dimetric.advice._race import RaceOptions, run_race, scores_on_common_folds
+from dimetric.advice._race import run_race, scores_on_common_folds
+from dimetric.advice._race_options import RaceOptions
+from dimetric.advice._split_rows import split_rows
 from dimetric.advice._stratified import stratified_rows
 from dimetric.benchmark._cell import Cell
 from dimetric.data import make_parallel_bands
@@ -80,17 +82,17 @@ def test_race_and_final_use_disjoint_rows():
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat([0, 1, 2], [2400, 90, 12]))
     X = rng.standard_normal((len(y), 5))
-    race, final = _split_rows(X, y, 500, 5, 0)
+    race, final = split_rows(X, y, 500, 5, 0)
     assert not set(race) & set(final)
     assert len(race) == pytest.approx(500, abs=10)
     assert len(final) == pytest.approx(500, abs=10)
     assert min(np.bincount(y[race])) >= 5
     assert min(np.bincount(y[final])) >= 5
     y[np.flatnonzero(y == 2)[:6]] = 0  # too few for race and final: only the race has them
-    race, final = _split_rows(X, y, 500, 5, 0)
+    race, final = split_rows(X, y, 500, 5, 0)
     assert set(y[race]) == {0, 1, 2}
     assert set(y[final]) == {0, 1}
-    race, final = _split_rows(X[:900], y[:900], 500, 5, 0)
+    race, final = split_rows(X[:900], y[:900], 500, 5, 0)
     np.testing.assert_array_equal(race, final)
 
 
@@ -220,6 +222,13 @@ def test_insight():
         assert np.sum(y[each.before] == y[each.row]) <= 1
         assert each.row not in each.before
         assert each.row not in each.after
+    first, second = found.explained_changes
+    assert first.row == found.corrected_errors[0].row
+    assert second.row == found.new_errors[0].row
+    changed = found.corrected_errors[0]
+    assert first.removed.row == changed.before[~np.isin(changed.before, changed.after)][0]
+    assert first.added.row == changed.after[~np.isin(changed.after, changed.before)][0]
+    assert first.removed.parts.sum() > first.added.parts.sum() > 0
     assert found.before.shape == found.after.shape == (len(found.rows), 2)
     assert found.shows_unseen_rows
     assert len(found.rows) == found.n_test
@@ -230,6 +239,7 @@ def test_insight_of_a_nonlinear_learner():
     found = insight(dimetric.KDA(), X, y, ["along", "across"], random_state=0)
     assert found.metric is None
     assert not found.from_metric
+    assert found.explained_changes == []
     assert found.importance["across"] > found.importance["along"]
     assert not found.shows_unseen_rows
     assert len(found.rows) == 100

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.sparse import csr_matrix
 from sklearn.datasets import load_wine
 
 import dimetric
@@ -282,17 +281,24 @@ def test_callback_reports_both_stages():
 @pytest.mark.parametrize(
     ("change", "error", "sentence"),
     [
-        ({"y": None}, ValueError, "Neither y nor target is given. Pass the classes as y"),
+        ({"y": None}, ValueError, "Neither y nor target is given. Pass the classes or numbers as"),
         ({"target": "kind"}, ValueError, "y and target are both given"),
         ({"y": None, "target": "kind"}, ValueError, "to be a data frame or a path, but X is nda"),
-        ({"y": X[:, 0]}, ValueError, "'y' has 126 distinct numbers in 178 rows, so it does not"),
-        ({"y": np.arange(178) % 60}, ValueError, "'y' has 60 distinct numbers"),
+        (
+            {"y": X[:, 0], "target_kind": "classes"},
+            ValueError,
+            "'y' has 126 distinct numbers in 178 rows, so it does not",
+        ),
+        (
+            {"y": np.arange(178) % 60, "target_kind": "classes"},
+            ValueError,
+            "'y' has 60 distinct numbers",
+        ),
         ({"y": np.zeros(178)}, ValueError, "'y' has only one class, '0.0'"),
         ({"y": y[:9]}, ValueError, "inconsistent numbers of samples"),
         ({"y": np.c_[y, y]}, ValueError, "y should be a 1d array"),
         ({"X": X[:, 0]}, ValueError, "Expected 2D array"),
         ({"X": X.astype(complex)}, ValueError, "Complex data not supported"),
-        ({"X": csr_matrix(X)}, TypeError, "Sparse data was passed"),
         ({"X": np.full(X.shape, "a")}, ValueError, "X contains strings. Pass a data frame"),
         ({"X": {"a": X[:, 0]}}, TypeError, "A table must be a file path or a pandas or polars"),
         ({"learners": [KNNClassifier()]}, TypeError, "no method transform, so it does not learn"),
@@ -318,7 +324,10 @@ def test_error_messages(change, error, sentence):
     [
         ({}, "Neither y nor target .* X are id, alcohol, acid, ash, alcalinity, colour, kind."),
         ({"target": "kin"}, "target: there is no column 'kin'. Did you mean kind"),
-        ({"target": "alcohol"}, "'alcohol' has 126 distinct numbers .* with target"),
+        (
+            {"target": "alcohol", "target_kind": "classes"},
+            "'alcohol' has 126 distinct numbers .* with target",
+        ),
         ({"target": "kind", "drop": ["colr"]}, "drop: there is no column 'colr'. Did you mean col"),
         ({"y": y[:3]}, "inconsistent numbers of samples"),
     ],

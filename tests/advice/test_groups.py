@@ -12,9 +12,9 @@ from sklearn.preprocessing import FunctionTransformer
 import dimetric
 from dimetric import LDA
 from dimetric.advice import _insight
-from dimetric.advice._choose import _split_rows
 from dimetric.advice._insight import _train_test_rows
 from dimetric.advice._samples import labelled_samples
+from dimetric.advice._split_rows import split_rows
 from dimetric.advice._table import samples_from
 from dimetric.selection import _splits
 
@@ -137,16 +137,16 @@ def test_a_class_in_a_single_group_is_noted(patients):
 def test_race_and_final_have_no_group_in_common():
     rng = np.random.default_rng(0)
     groups, y = rng.integers(300, size=3000), rng.integers(3, size=3000)
-    race, final = _split_rows(np.zeros((3000, 5)), y, 500, 5, 0, groups)
+    race, final = split_rows(np.zeros((3000, 5)), y, 500, 5, 0, groups)
     assert not set(groups[race]) & set(groups[final])
     for rows in (race, final):
         assert len(rows) == pytest.approx(500, abs=30)
         assert_allclose(np.bincount(y[rows]) / len(rows), np.bincount(y) / 3000, atol=0.02)
     few = np.arange(3000) % 6  # too few to give five groups to both
-    race, final = _split_rows(np.zeros((3000, 5)), y, 500, 5, 0, few)
+    race, final = split_rows(np.zeros((3000, 5)), y, 500, 5, 0, few)
     assert_array_equal(race, final)
     unequal = np.minimum(np.arange(3000), 4)  # the sample must not leave out the small groups
-    race, final = _split_rows(np.zeros((3000, 5)), y, 500, 5, 0, unequal)
+    race, final = split_rows(np.zeros((3000, 5)), y, 500, 5, 0, unequal)
     assert set(unequal[race]) == {0, 1, 2, 3, 4}
 
 

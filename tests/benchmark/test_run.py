@@ -22,15 +22,17 @@ from benchmark_runs import (
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
+from sklearn.metrics import r2_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, minmax_scale
 
-from dimetric import LDA, PCA, NCMClassifier, benchmark
+from dimetric import LDA, PCA, KNNRegressor, NCMClassifier, benchmark
 from dimetric.benchmark import Store, _cells, _keys, summary
 from dimetric.benchmark._keys import key_of, source_digest
 from dimetric.data import DataSet
-from dimetric.selection import _splits
+from dimetric.selection import _splits, tune
+from dimetric.selection._splits import splits
 
 X, y = load_iris(return_X_y=True)
 
@@ -405,7 +407,9 @@ def test_classifiers_are_reported_for_each_number_of_neighbours():
             {},
             r"Kernelized has required parameters\. Give Kernelized\(\.\.\.\) instead",
         ),
-        (["KNNRegressor"], ["iris"], {}, "KNNRegressor is a regressor"),
+        (["KNNRegressor"], ["iris"], {}, "KNNRegressor is a regressor.* Set score='r2' or"),
+        (["NCA"], ["iris"], {"score": "mae"}, r"NCA is not a regressor.* Pass KNNRegressor\("),
+        (["NCA"], ["iris"], {"score": "f1"}, "score='f1' must be 'accuracy', 'r2' or 'mae'"),
         (["NCA"], ["iris"], {"scale": "all"}, "scale='all' must be 'fold', 'set' or None"),
         (["NCA"], ["iris"], {"time_budget": -1}, "time_budget=-1 must be a positive number"),
         (["NCA"], ["iris"], {"random_state": None}, "random_state=None must be a non-negative int"),
@@ -577,3 +581,52 @@ def test_tuning_scales_within_inner_folds():
     found = benchmark.run(learners, {"data": (X, y)}, cv=2, tuning_cv=3, param_grids=grids)
     assert [cell.status for cell in found.cells] == ["ok", "ok"]
     assert set(found.cells[0].metadata["best_params"]) == {"power"}
+
+
+def test_regressors_are_scored_by_errors_in_common_units():
+    X = np.random.default_rng(0).standard_normal((43, 3))
+    y = 5 + X[:, 0] + X[:, 1] ** 2
+    model = KNNRegressor(4)
+    folds, _ = splits(X, None, 5, random_state=0)
+    errors = [model.fit(X[train], y[train]).predict(X[test]) - y[test] for train, test in folds]
+    options = {"cv": 5, "scale": None}
+    by_fold = {
+        score: [
+            cell.test
+            for cell in benchmark.run([model], {"a": (X, y)}, score=score, **options).cells
+        ]
+        for score in ("r2", "mae")
+    }
+    assert_allclose(by_fold["r2"], [1 - np.mean(each**2) / np.var(y) for each in errors])
+    assert_allclose(by_fold["mae"], [-np.mean(np.abs(each)) for each in errors])
+    pooled = r2_score(y[np.concatenate([test for _, test in folds])], np.concatenate(
+        [y[test] + error for (_, test), error in zip(folds, errors, strict=True)]))  # fmt: skip
+    sizes = [len(each) for each in errors]
+    assert np.average(by_fold["r2"], weights=sizes) == pytest.approx(pooled)
+
+
+def test_regressors_are_tuned_for_the_score():
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    y, grid = X[:, 0] ** 3, {"n_neighbors": [1, 4, 20]}
+    for score, criterion in (("r2", "score"), ("mae", "mae")):
+        options = {"score": score, "cv": 3, "scale": None, "tuning_cv": 3}
+        cells = benchmark.run(
+            {"k": KNNRegressor()}, {"a": (X, y)}, param_grids={"k": grid}, **options
+        ).cells
+        train = splits(X, None, 3, random_state=0)[0][0][0]
+        seed = int(np.random.SeedSequence([0, 0]).generate_state(1)[0])
+        found = tune(
+            KNNRegressor(), X[train], y[train], grid, criterion=criterion, cv=3, random_state=seed
+        )
+        assert cells[0].metadata["best_params"] == found.best_params_
+
+
+@pytest.mark.parametrize("y", [np.array(["a", "b"] * 5), np.full(10, np.inf), np.ones((10, 2))])
+def test_regressors_need_numbers(y):
+    with pytest.raises(ValueError, match="'a': score='r2' requires a finite number as the target"):
+        benchmark.run(["KNNRegressor"], {"a": (np.eye(10), y)}, score="r2")
+
+
+def test_constant_numbers_are_an_error():
+    cells = benchmark.run(["KNNRegressor"], {"a": (np.eye(10), np.ones(10))}, score="r2", cv=2)
+    assert "has the same target for all samples" in cells.cells[0].message

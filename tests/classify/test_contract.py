@@ -50,6 +50,23 @@ def fitted(model, X=X, y=y):
     return clone(model).fit(X, y)
 
 
+TWINS = "A copy of a sample takes the place of another neighbour, but a weight of 2 does not."
+NO_VOTES = "A class gets no votes without samples among the neighbours, whatever its weight."
+SAME_CENTROID = "The weight of a class does not move its centroids."
+
+
+def expected_failures(model):
+    """Return the checks of scikit-learn that a model fails, with the reasons."""
+    if isinstance(model, CentroidClassifier):
+        return {"check_class_weight_classifiers": SAME_CENTROID}
+    failures = {
+        f"check_sample_weight_equivalence_on_{kind}_data": TWINS for kind in ("dense", "sparse")
+    }
+    if type(model) is KNNClassifier:
+        failures["check_class_weight_classifiers"] = NO_VOTES
+    return failures
+
+
 @each_check(
     [
         KNNClassifier(),
@@ -61,8 +78,11 @@ def fitted(model, X=X, y=y):
         MultiMetricKNNClassifier(2, max_iter=3),
     ]
 )
-def test_scikit_learn_checks(estimator, check):
+def test_scikit_learn_checks(estimator, check, request):
     """Each check raises an error if the estimator does not pass it."""
+    reason = expected_failures(estimator).get(check.func.__name__)
+    if reason is not None:
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     check(estimator)
 
 

@@ -221,9 +221,7 @@ def test_bad_targets():
         KNNRegressor(1).fit(X, [1.0, np.nan, 2.0, 3.0])
     with pytest.raises(ValueError, match="Found array with dim 3"):
         KNNRegressor(1).fit(X, np.zeros((4, 2, 2)))
-    refused = (
-        r"LDA\(\) learns from one class per sample, but y has continuous targets. Use an unsup"
-    )
+    refused = r"LDA\(\) learns from one class per sample, but y has continuous targets. Use MLKR"
     with pytest.raises(ValueError, match=refused):
         KNNRegressor(1, learner=LDA()).fit(X, [1.5, 2.5, 3.5, 4.5])
 
@@ -317,7 +315,7 @@ def test_one_column_of_labels_is_one_output():
 @pytest.mark.parametrize("learner", [NCA(), LDA(), make_pipeline(StandardScaler(), NCA())], ids=str)
 def test_class_learners_refuse_continuous_targets(learner):
     X, y = load_diabetes(return_X_y=True)
-    wanted = "learns from one class per sample, but y has {}. Use an unsupervised learner"
+    wanted = "learns from one class per sample, but y has {}. Use MLKR or NCA"
     with pytest.raises(ValueError, match=wanted.format("continuous targets")):
         KNNRegressor(learner=learner).fit(X[:50], y[:50] + 0.5)
     for whole in (y, y.astype(int)):  # 214 distinct integers in 442 rows
@@ -325,7 +323,8 @@ def test_class_learners_refuse_continuous_targets(learner):
             KNNRegressor(learner=learner).fit(X, whole)
     with pytest.raises(ValueError, match=wanted.format("2 outputs")):
         KNNRegressor(learner=learner).fit(X[:50], np.stack([y, y], axis=1)[:50])
-    with pytest.raises(ValueError, match=wanted.format("2 outputs")):
+    labels = r"y has 2 outputs. Use NCA\(cost=\"jaccard\"\) for several labels"
+    with pytest.raises(ValueError, match=labels):
         KNNClassifier(learner=learner).fit(X[:50], np.stack([y > 90, y > 150], axis=1)[:50])
     model = KNNRegressor(learner=PCA(3)).fit(X, np.stack([y, -y], axis=1))
     assert_allclose(model.predict(X)[:, 0], -model.predict(X)[:, 1])

@@ -167,7 +167,11 @@ def test_wide_and_tiny_tables(run, tmp_path):
 @pytest.mark.parametrize(
     ("change", "words", "sentence"),
     [
-        ({}, ["--target", "alcohol"], "'alcohol' has 126 distinct numbers in 178 rows"),
+        (
+            {},
+            ["--target", "alcohol", "--target-kind", "classes"],
+            "'alcohol' has 126 distinct numbers in 178 rows",
+        ),
         ({"kind": "one"}, [], "'kind' has only one class, 'one'"),
         ({"kind": [f"k{i}" for i in range(178)]}, [], "178 distinct strings in 178 rows, so"),
         ({"kind": ["a"] * 177 + ["b"]}, [], "Fewer than two classes in column 'kind'"),

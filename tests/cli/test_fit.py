@@ -216,7 +216,10 @@ def test_nested_parameters(run, wine, learner, options, expected):
         (["--option", "n_components"], "must have the form name=value"),
         (["--option", "n_components=-1"], "'n_components' parameter of NCA"),
         (["--target", "kin"], "--target: there is no column 'kin'. Did you mean kind"),
-        (["--target", "alcohol"], "'alcohol' has 126 distinct numbers in 178 rows, so it"),
+        (
+            ["--target", "alcohol", "--target-kind", "classes"],
+            "'alcohol' has 126 distinct numbers in 178 rows, so it",
+        ),
         (["--target", "99"], "--target: column number 99 is out of range. There are 9 columns"),
         (["--scale", "big"], "--scale must be"),
         (["--missing", "fill"], "--missing must be"),
@@ -245,7 +248,7 @@ def test_error_messages_of_fit(monkeypatch, wine, words, sentence):
             ["transform", "wine.dimetric", "wine.csv", "--out", "z.xls"],
             "Unsupported file type: z.xls",
         ),
-        (["predict", "pca.dimetric", "wine.csv"], "was fitted without classes"),
+        (["predict", "pca.dimetric", "wine.csv"], "was fitted without a target"),
     ],
 )
 def test_error_messages_of_transform_and_predict(monkeypatch, wine, model, run, words, sentence):

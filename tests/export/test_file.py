@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from estimators import LEARNERS, ONE_OF_EACH, each, fit, has_partial_fit, samples
+from estimators import LEARNERS, MODELS, ONE_OF_EACH, each, fit, has_partial_fit, samples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_files import header_and_tensors, rewrite
 from safetensors.numpy import save_file
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.neighbors import KNeighborsRegressor
@@ -134,6 +134,34 @@ def test_several_outputs(path):
         save(damaged, path)
         with pytest.raises(ValueError, match=error):
             load(path).predict(X)
+
+
+@pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_weighted_models(model, path):
+    X, y = samples()
+    weights = np.arange(len(X)) % 4 * 0.5
+    model = clone(model).fit(X, y, sample_weight=weights)
+    if is_classifier(model) and not isinstance(model, NCMCClassifier):
+        model = clone(model).set_params(class_weight={0: 2.0}).fit(X, y, sample_weight=weights)
+    save(model, path)
+    again = load(path)
+    assert again.get_params(deep=False).keys() == model.get_params(deep=False).keys()
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    if hasattr(model, "kneighbors"):
+        np.testing.assert_array_equal(again.predict(), model.predict())
+        np.testing.assert_array_equal(again.kneighbors()[1], model.kneighbors()[1])
+
+
+def test_weights_in_a_file_must_be_positive(path):
+    X, y = samples()
+    model = KNNClassifier().fit(X, y, sample_weight=np.arange(1, len(X) + 1))
+    model._vote_weights[3] = 0
+    save(model, path)
+    with pytest.raises(ValueError, match="the sample weights of KNNClassifier must be positive"):
+        load(path)
 
 
 SCALERS = [

@@ -100,8 +100,18 @@ def test_ids_are_kept(make):
     X, y = samples(N)
     model = KNNClassifier(learner=LDA()).fit(X, y)
     ids = 7 * np.arange(N)[::-1] + 1
-    queries = X[:5] if make is to_faiss else map_samples(model, X[:5])
-    for index, wanted in ((make(model, X, ids=ids), ids[:5]), (make(model), np.arange(5))):
+    rows = np.arange(N)
+    weighted = KNNClassifier(learner=LDA()).fit(
+        np.concatenate([X[:3], X]),
+        np.append(y[:3], y),
+        sample_weight=np.append([0, 0, 0], rows + 1),
+    )
+    for fitted, index, wanted in (
+        (model, make(model, X, ids=ids), ids[:5]),
+        (model, make(model), rows[:5]),
+        (weighted, make(weighted), rows[3:8]),  # samples of weight 0 are left out
+    ):
+        queries = X[:5] if make is to_faiss else map_samples(fitted, X[:5])
         found = index.search(queries.astype(np.float32), 1)
         keys = found[1] if make is to_faiss else found.keys
         np.testing.assert_array_equal(np.ravel(keys), wanted)

@@ -66,6 +66,18 @@ def test_classifiers(model, labels):
         np.testing.assert_array_equal(found[1], wanted[1])
 
 
+@pytest.mark.parametrize("on_grid", [False, True], ids=["distinct", "ties"])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_sample_weights(weights, on_grid):
+    X, y = samples(200)
+    X, new = (np.round(each) if on_grid else each for each in (X, samples(40, seed=1)[0]))
+    sample_weight = np.arange(len(X)) % 5 * 0.5
+    model = KNNClassifier(6, weights=weights).fit(X, y, sample_weight=sample_weight)
+    module = exported_module(model)
+    np.testing.assert_allclose(module["predict_proba"](new), model.predict_proba(new))
+    np.testing.assert_array_equal(module["predict"](new), model.predict(new))
+
+
 def test_equally_near_points_are_sorted_by_row_index():
     rng = np.random.default_rng(0)
     # Integer features make many distances equal.

@@ -96,6 +96,23 @@ def test_classifiers(model, labels, dtype):
         )
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("on_grid", [False, True], ids=["distinct", "ties"])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_sample_weights(weights, on_grid, dtype):
+    X, y = samples(200)
+    X = (np.round(X) if on_grid else X).astype(dtype)
+    sample_weight = np.arange(len(X)) % 5 * 0.5
+    model = KNNClassifier(6, weights=weights).fit(X, y, sample_weight=sample_weight)
+    new = samples(40, seed=1)[0].astype(dtype)
+    new = np.round(new).astype(dtype) if on_grid else new
+    found = run(to_onnx(model, dtype=dtype), new)
+    np.testing.assert_array_equal(found["label"], model.predict(new))
+    np.testing.assert_allclose(
+        found["probabilities"], model.predict_proba(new), atol=10 * TOLERANCE[dtype]
+    )
+
+
 def test_equally_near_points_share_votes():
     X = np.array([[1.0], [-1.0], [1.0], [-1.0], [5.0]])
     model = KNNClassifier(1).fit(X, ["b", "d", "c", "d", "e"])

@@ -245,6 +245,6 @@ def test_metric_of_duplicate_samples_is_bounded(rng):
 
 def test_a_single_labelled_sample_raises():
     with pytest.raises(
-        ValueError, match="LDML requires at least 2 labelled samples, but y has only 1"
+        ValueError, match="LDML requires at least 2 samples, but only 1 of 3 have a label"
     ):
         LDML(unlabelled=-1).fit(X[:3], [0, -1, -1])

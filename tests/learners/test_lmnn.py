@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from dimetric import LMNN, Triplets
 from dimetric.learners import lmnn
+from dimetric.learners._fitting import margin_stages
 from dimetric.solvers import SGD, GradientDescent
 
 X, y = load_iris(return_X_y=True)
@@ -156,8 +157,10 @@ def test_mini_batches_come_close_to_the_optimum():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_objective_of_many_samples_is_estimated_from_mini_batches(rng):
     A, labels = overlapping(400, 4)
-    limits = {"MAX_TERMS_EVALUATED": 300, "MAX_FRIENDS_SEARCHED": 50}
-    with patch.multiple(lmnn, **limits):
+    with (
+        patch.object(margin_stages, "MAX_TERMS_EVALUATED", 300),
+        patch.object(lmnn, "MAX_FRIENDS_SEARCHED", 50),
+    ):
         learner = LMNN(solver=SGD(batch_size=100), random_state=0, max_iter=30).fit(A, labels)
     facts = learner.metadata()
     assert_allclose(facts["final_objective"], value(learner, A, labels), rtol=0.2)

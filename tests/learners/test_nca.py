@@ -268,3 +268,11 @@ def test_ridge_does_not_lead_to_a_map_of_0(rng):
     A = rng.normal(size=(90, 86)) + 2 * (labels[:, None] == np.arange(86))
     nca = NCA(2, reg=0.1, max_iter=200).fit(A, labels)
     assert nca.metadata()["final_objective"] > 0.8
+
+
+def test_advice_for_a_flat_default_start():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="Decrease tol, or choose another init, such as"):
+        NCA(2, tol=10.0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="Choose another init, such as init='auto'"):
+        NCA(init=1e4 * np.eye(4)).fit(X, y)

@@ -212,7 +212,7 @@ def test_auto_solver_depends_on_the_shape(shape, n_components, solver):
         ((10, 501), 2, "arpack"),
         ((10, 5000), 9, "covariance_eigh"),
         ((10, 5001), 9, "full"),
-        ((2**14, 2**13), None, "full"),
+        ((2**13, 2**13), None, "full"),
     ],
 )
 def test_auto_solver_of_sparse_samples_depends_on_the_shape(shape, n_components, solver):

@@ -42,6 +42,27 @@ def test_moments_of_blocks_add_up(of, cuts, seed):
     np.testing.assert_allclose(scatter(total), S, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("root", [False, True])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_weights_count_samples(root, container, rng):
+    if root and container is sparse.csr_array:
+        return
+    X, codes = samples()
+    weights = rng.integers(1, 4, size=len(X))
+    rows = np.repeat(np.arange(len(X)), weights)
+    found = Moments.of_all(container(X), codes, 3, weights, root=root)
+    counts, means, S = by_definition(X[rows], codes[rows], 3)
+    np.testing.assert_allclose(found.counts, counts)
+    np.testing.assert_allclose(found.means, means)
+    np.testing.assert_allclose(scatter(found), S, rtol=1e-7, atol=1e-7)
+    one_class = Moments.of_all(container(X), weights=weights, root=root)
+    pooled = found.pooled()
+    for moments in (one_class, pooled):
+        np.testing.assert_allclose(moments.mean, X[rows].mean(0))
+        expected = (len(rows) - 1) * np.cov(X[rows].T)
+        np.testing.assert_allclose(scatter(moments), expected, rtol=1e-7, atol=1e-7)
+
+
 def test_root_has_at_most_d_rows_and_keeps_small_singular_values():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3)) * [1, 1e-4, 1e-8]

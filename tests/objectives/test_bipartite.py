@@ -127,14 +127,16 @@ def test_batches_keep_targets_weights_and_all_columns(namespace):
 def test_nca_over_two_sets(namespace):
     """No pair is excluded, because the two sets have no sample in common."""
     labels, column_labels = KNOWN["labels"]
-    E = np.exp(-cdist(X @ L.T, Y @ L.T, "sqeuclidean"))
+    weights, column_weights = KNOWN["weights"]
+    E = column_weights * np.exp(-cdist(X @ L.T, Y @ L.T, "sqeuclidean"))
     expected = -np.sum(E * (labels[:, None] == column_labels), axis=1) / E.sum(axis=1)
     problem = objective(namespace, NCARule(), ())
     value, grad = on_maps(problem)(L.ravel())
-    assert_allclose(value, expected.mean())
+    assert_allclose(value, np.average(expected, weights=weights))
     numeric = approx_fprime(L.ravel(), lambda flat: on_maps(problem)(flat)[0])
     assert_allclose(grad, numeric, atol=1e-6)
-    assert problem.infimum == -np.mean(np.isin(labels, column_labels))
+    known = np.isin(labels, column_labels)
+    assert_allclose(problem.infimum, -np.average(known, weights=weights))
 
 
 def test_ldml_over_two_sets(namespace):
@@ -142,7 +144,8 @@ def test_ldml_over_two_sets(namespace):
     D = cdist(X @ L.T, Y @ L.T, "sqeuclidean")
     u = np.where(labels[:, None] == column_labels, 1, -1) * (D - 1.5)
     value, _ = on_maps(objective(namespace, LDMLRule(1.5), ()))(L.ravel())
-    assert_allclose(value, np.logaddexp(0, u).mean())
+    w, v = KNOWN["weights"]
+    assert_allclose(value, np.average(np.logaddexp(0, u), weights=np.outer(w, v)))
 
 
 def test_same_samples_as_rows_and_columns_are_one_set():

@@ -14,8 +14,9 @@ ORDER = np.argsort(y, kind="stable")
 MAPS = np.random.default_rng(0).normal(size=(3, 4, 4)) / 3
 
 
-def naive(X, codes, targets, maps, mu, weights=None):
+def naive(X, codes, targets, maps, mu, weights=None, sample_weights=None):
     weights = np.ones(targets.shape) if weights is None else weights
+    w = np.ones(len(X)) if sample_weights is None else sample_weights
 
     def d2(i, j):
         return float(np.sum((maps[codes[j]] @ (X[i] - X[j])) ** 2))
@@ -23,10 +24,10 @@ def naive(X, codes, targets, maps, mu, weights=None):
     total = 0.0
     for i in range(len(X)):
         for j, weight in zip(targets[i], weights[i], strict=True):
-            total += weight * (1 - mu) * d2(i, j)
+            total += w[i] * weight * (1 - mu) * d2(i, j)
             for l in range(len(X)):
                 if codes[l] != codes[i]:
-                    total += weight * mu * max(0.0, 1 + d2(i, j) - d2(i, l))
+                    total += w[i] * w[l] * weight * mu * max(0.0, 1 + d2(i, j) - d2(i, l))
     return total / len(X)
 
 
@@ -40,6 +41,25 @@ def test_objective_matches_a_naive_loop(namespace, fraction, monkeypatch):
     value, grad = objective.evaluate(MAPS, 0.0)
     assert_allclose(value, naive(Z, y[ORDER], targets, MAPS, 0.3))
     assert grad.shape == MAPS.shape
+
+
+def test_sample_weights(namespace, rng):
+    Z, codes = X[ORDER] - X.mean(axis=0), y[ORDER]
+    w = rng.uniform(0.1, 3, size=len(Z))
+    w /= w.mean()
+    plain = MultiMetricMargins(namespace.asarray(Z), codes, 2, 0.3)
+    objective = MultiMetricMargins(namespace.asarray(Z), codes, 2, 0.3, w)
+    value = objective.evaluate(MAPS, 0.0)[0]
+    assert_allclose(value, naive(Z, codes, host(plain._targets), MAPS, 0.3, sample_weights=w))
+    error = check_grad(
+        lambda flat: objective.evaluate(flat.reshape(MAPS.shape), 0.5)[0],
+        lambda flat: objective.evaluate(flat.reshape(MAPS.shape), 0.5)[1].ravel(),
+        MAPS.ravel(),
+    )
+    assert error < 1e-4
+    constant = MultiMetricMargins(namespace.asarray(Z), codes, 2, 0.3, np.ones(len(Z)))
+    assert_allclose(constant.evaluate(MAPS, 0.1)[0], plain.evaluate(MAPS, 0.1)[0])
+    assert_allclose(constant.evaluate(MAPS, 0.1)[1], plain.evaluate(MAPS, 0.1)[1])
 
 
 @pytest.mark.parametrize("fraction", [0.0, 1.1])

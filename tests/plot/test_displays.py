@@ -27,6 +27,7 @@ from dimetric.plot import (
     HistoryDisplay,
     MetricDisplay,
     NeighborhoodDisplay,
+    PairExplanationDisplay,
     QualityDisplay,
     RegionsDisplay,
     ResidualVarianceDisplay,
@@ -330,6 +331,54 @@ class TestMetric:
             MetricDisplay.from_estimator(NCA())
         with pytest.raises((AttributeError, ValueError, TypeError), match=r"transformer\(\)"):
             MetricDisplay.from_estimator(KPCA(2).fit(X))
+
+
+class TestPairExplanation:
+    def test_bars_add_up_to_the_squared_distance(self):
+        model = make_pipeline(StandardScaler(), KNNClassifier(learner=NCA())).fit(FRAME, y)
+        pair = FRAME.iloc[0], FRAME.iloc[100]
+        display = PairExplanationDisplay.from_estimator(model, *pair, top=2)
+        Z = model[:-1].transform(FRAME.iloc[[0, 100]])
+        parts = model[-1].learner_.explain_pair(Z[0], Z[1])
+        distance = model[-1].learner_.pair_distance(Z[None])[0]
+        widths = [bar.get_width() for bar in display.bars_]
+        assert_allclose(np.sum(widths), distance**2)
+        assert_allclose(widths[:2], parts[display.features_])
+        assert abs(widths[0]) >= abs(widths[1])
+        names = [label.get_text() for label in display.ax_.get_yticklabels()]
+        assert names == [*FRAME.columns[display.features_], "2 other features"]
+        wanted = f"distance {distance:.3g} (squared {distance**2:.3g})"
+        assert display.ax_.get_title() == wanted
+        assert all(is_inside(display.figure_, each) for each in display.ax_.get_yticklabels())
+
+    def test_negative_parts_have_another_colour(self):
+        display = PairExplanationDisplay([1.0, -2.0, 0.5], title="two samples").plot()
+        colors = [to_hex(bar.get_facecolor()) for bar in display.bars_]
+        assert colors[0] != colors[1] == colors[2]
+        assert display.ax_.get_title() == "two samples"
+        names = [label.get_text() for label in display.ax_.get_yticklabels()]
+        assert names == ["feature 1", "feature 0", "feature 2"]
+        assert display.plot(color="red").bars_[0].get_facecolor() == (1, 0, 0, 1)
+
+    def test_euclidean_distance(self):
+        model = KNNClassifier().fit(FRAME, y)
+        display = PairExplanationDisplay.from_estimator(model, FRAME.iloc[:1], FRAME.iloc[3:4])
+        assert_allclose(
+            display.parts[0, display.features_], [bar.get_width() for bar in display.bars_]
+        )
+        assert display.ax_.get_yticklabels()[0].get_text() in FRAME.columns
+
+    def test_errors(self):
+        with pytest.raises(ValueError, match=r"parts must be finite numbers .* shape \(2, 3\)"):
+            PairExplanationDisplay(np.ones((2, 3))).plot()
+        with pytest.raises(ValueError, match="top=0 must be an int of at least 1"):
+            PairExplanationDisplay([1.0], top=0).plot()
+        with pytest.raises(ValueError, match="feature_names has 1 names, but there are 2 features"):
+            PairExplanationDisplay([1.0, 2.0], feature_names=["a"]).plot()
+        with pytest.raises(ValueError, match="KPCA has no method explain_pair"):
+            PairExplanationDisplay.from_estimator(KPCA(2).fit(X), X[0], X[1])
+        with pytest.raises(NotFittedError):
+            PairExplanationDisplay.from_estimator(NCA(), X[0], X[1])
 
 
 class TestNeighborhood:

@@ -25,6 +25,7 @@ from dimetric.plot import (
     HistoryDisplay,
     MetricDisplay,
     NeighborhoodDisplay,
+    PairExplanationDisplay,
     QualityDisplay,
     RegionsDisplay,
     ResidualVarianceDisplay,
@@ -70,6 +71,9 @@ PICTURES = {
         ax=ax
     ),
     "neighborhood": lambda ax: NeighborhoodDisplay(NEIGHBORHOOD, Y).plot(ax=ax),
+    "pair-explanation": lambda ax: PairExplanationDisplay([1.0, -0.8, 3.0, 0.3, 0.1], top=4).plot(
+        ax=ax
+    ),
     "comparison": lambda ax: ComparisonDisplay.from_benchmark(benchmark_result(), ax=ax),
     "regions": lambda ax: RegionsDisplay.from_learner(LDA(n_components=1), Z, Y, ax=ax),
     "regions-line": lambda ax: RegionsDisplay.from_estimator(KNNClassifier(), Z[:, :1], Y, ax=ax),
@@ -123,6 +127,7 @@ def test_picture_matches_baseline(name, tmp_path):
         ("metric", lambda ax: MetricDisplay(np.diag([2.0, 1, 3])).plot(ax=ax)),
         ("neighborhood", lambda ax: NeighborhoodDisplay(NEIGHBORHOOD, Y[::-1]).plot(ax=ax)),
         ("regions", lambda ax: RegionsDisplay.from_learner(LDA(n_components=2), Z, Y, ax=ax)),
+        ("pair-explanation", lambda ax: PairExplanationDisplay([1.0, 0.8, 3.0, 0.4]).plot(ax=ax)),
         ("scree", lambda ax: ScreeDisplay([0.5, 0.3, 0.1, 0.1], threshold=0.8).plot(ax=ax)),
         ("history", lambda ax: HistoryDisplay({"a": [3, 1, 0.5]}).plot(ax=ax)),
     ],

@@ -2,13 +2,25 @@
 
 import re
 import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 from dimetric import LDA
-from dimetric.report import ChangedNeighbors, Choice, Insight, ReportRecord, render_report
+from dimetric.quality._neighborhood import ExplainedNeighbor
+from dimetric.report import (
+    ChangedNeighbors,
+    Choice,
+    ExplainedChange,
+    Insight,
+    PredictedNumbers,
+    ReportRecord,
+    Task,
+    _pictures,
+    render_report,
+)
 from dimetric.report._text import cut_end, cut_middle
 from dimetric.stats import Posterior
 
@@ -124,6 +136,57 @@ def test_page_contains_the_results(record):
     assert words.count("✓") + words.count("✗") == 4 * 3 + 1
 
 
+@pytest.fixture
+def record_of_numbers(record):
+    """Return a report on a target of numbers."""
+    rng = np.random.default_rng(0)
+    y = 1000 * rng.standard_normal(60)
+    test = np.arange(20)
+    predictions = PredictedNumbers(test, y[test], np.zeros(20), 0.9 * y[test])
+    choice = replace(
+        record.choice, task=Task("continuous", "mae"),
+        references={"Ridge": np.array([0.3, 0.4])}, reference_seconds={"Ridge": 0.01},
+    )  # fmt: skip
+    return replace(
+        record, y=y, classes={}, choice=choice, rope=8.0, reading=f"Column {EVIL!r} is read.",
+        insight=replace(record.insight, predictions=predictions),
+    )  # fmt: skip
+
+
+def test_page_of_numbers(record_of_numbers):
+    content = render_report(record_of_numbers)
+    page = Page(content)
+    assert "script" not in page.tags
+    assert len(re.findall(r'src="data:image/png;base64,', content)) == 6
+    y = record_of_numbers.y
+    error = np.mean(np.abs(y[:20]))
+    for words in (
+        f"Column {EVIL!r} is read. Distribution of {EVIL} & [red]: smallest ",
+        "is 0.85 for 3-NN under LDA <b>, and 0.55 under the Euclidean distance",
+        "Ridge (reference) 0.35 0.07071 -0.2 0.010",
+        f"{EVIL} & [red] of a test row was predicted as the mean over its 3 nearest neighbours",
+        "equivalent (within 8)",
+        f"(mean absolute error {error:.1f})",
+        f"(mean absolute error {error / 10:.2f})",
+        "so expect a slightly higher MAE on new data",
+        "the error of 5 is smaller than under the Euclidean distance, and the error of 0 is larger",
+    ):  # fmt: skip
+        assert words in page.words, words
+    assert "ccurac" not in page.text
+    assert "class" not in page.text.replace(EVIL, "").lower()
+
+
+def test_both_plots_of_predictions_have_the_same_axes(record_of_numbers, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(_pictures, "_picture", lambda height, display, **_: drawn.append(display))
+    predictions = record_of_numbers.insight.predictions
+    _pictures._prediction_plots(predictions, "price", ("Euclidean", "LDA"))
+    before, after = drawn
+    assert before.limits == after.limits
+    low, high = before.limits
+    assert low < predictions.true.min() < predictions.true.max() < high
+
+
 def test_page_reports_unfinished_folds(record):
     from dataclasses import replace
 
@@ -147,6 +210,48 @@ def test_report_of_a_nonlinear_learner(record):
     assert len([name for name, _ in page.attributes if name == "src"]) == 3
     nothing = replace(kernel, importance={})
     assert "Feature importance" not in render_report(replace(record, insight=nothing))
+
+
+@pytest.fixture
+def explained(record):
+    """Return a report that explains the changed neighbours of one row."""
+    removed = ExplainedNeighbor(1, False, np.array([3.0, 0.5, 0.25, -0.25, 0.0, 1.0]))
+    added = ExplainedNeighbor(3, True, np.array([0.0, 0.25, 0.0, 0.0, 0.0, 0.0]))
+    changes = [ExplainedChange(0, removed, added)]
+    return replace(record, insight=replace(record.insight, explained_changes=changes))
+
+
+def test_page_explains_changed_neighbors(explained, record):
+    page = Page(render_report(explained))
+    for words in (
+        "Why neighbours changed",
+        "The squared LDA <b> distance of two rows is a sum of parts, one for each feature",
+        "Features are scaled to [0, 1].",
+        "Row 100: under LDA <b>, row 103 replaces row 101 as a neighbour. The largest part of the "
+        f"distance to row 101 comes from {EVIL}.",
+    ):
+        assert words in page.words, words
+    assert "script" not in page.tags
+    assert len([name for name, _ in page.attributes if name == "src"]) == 5
+    assert "Why neighbours changed" not in render_report(record)
+
+
+def test_changed_neighbors_are_not_explained_if_the_model_is_euclidean(explained):
+    choice = replace(explained.choice, posterior=Posterior(0.5, 0.2, 0.3, np.empty(0)))
+    assert "Why neighbours" not in render_report(replace(explained, choice=choice))
+
+
+def test_both_explained_distances_have_the_same_axis(explained):
+    from matplotlib.figure import Figure
+
+    (change,) = explained.insight.explained_changes
+    neighbors, titles = (change.removed, change.added), ("first", "second")
+    figure = Figure()
+    _pictures._PartsOfDistances(neighbors, titles, NAMES).plot(figure.add_subplot())
+    first, second = figure.axes
+    assert first.get_xlim() == second.get_xlim()
+    assert first.get_xlim()[1] >= 3
+    assert [each.get_title() for each in figure.axes] == ["first", "second"]
 
 
 def test_undefined_template_values_raise(record, monkeypatch):

@@ -21,6 +21,7 @@ from dimetric import (
     LDML,
     LMNN,
     LSI,
+    MLKR,
     NCA,
     NCMC,
     PCA,
@@ -242,6 +243,17 @@ def test_tuning_by_metadata():
     assert isinstance(result.best_estimator_, LMNN)
     result = tune(NCA(), X, y, {"reg": [0.0, 1.0]}, criterion="final_objective", random_state=0)
     assert result.best_params_ == {"reg": 0.0}  # NCA maximises
+
+
+@pytest.mark.parametrize("learner", [NCA(cost="absolute"), MLKR(), Kernelized(NCA(cost="squared"))])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_learners_of_numbers_minimise_their_objective(learner):
+    name = "learner__reg" if isinstance(learner, Kernelized) else "reg"
+    target = X[:, 0] + X[:, 1] ** 2
+    result = tune(learner, X, target, {name: [0.0, 1.0]}, criterion="final_objective", cv=2)
+    assert result.best_params_ == {name: 0.0}
+    scores = result.cv_results_["mean_test_score"]
+    assert result.best_score_ == np.min(scores) < np.max(scores)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """scikit-learn's tests of NearestCentroid, run on dimetric's NCMClassifier.
 
 "numeric" tests check predictions or centroids. "other" tests check messages. NCMClassifier has no
-shrinkage, no priors and no Manhattan metric, and does not accept sparse samples.
+shrinkage, no priors and no Manhattan metric.
 """
 
 from sklearn_suite.adapter import fraction, load, names_of, numeric_fraction
@@ -16,7 +16,7 @@ NO_SHRINKAGE = "centroids are not shrunken"
 EXCLUDED = {
     "test_classification_toy": (
         "numeric",
-        "probabilities follow another model, and there are no priors and no sparse samples",
+        "probabilities follow another model, and there are no priors",
     ),
     "test_iris_shrinkage": ("numeric", NO_SHRINKAGE),
     "test_shrinkage_correct": ("numeric", NO_SHRINKAGE),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dimetric import LDML, NCA, Pairs
+from dimetric import LDML, LMNN, NCA, Pairs
 from dimetric.supervision.labels import Labels, checked_labels
 
 
@@ -28,9 +28,11 @@ def test_codes_are_indices_of_the_sorted_classes(monkeypatch):
     assert labels.n_classes == 2
 
 
-def test_unlabelled_samples_have_code_minus_1(monkeypatch):
-    labels = received(monkeypatch, LDML(unlabelled=-1), X, [5, -1, 3, 3])
-    np.testing.assert_array_equal(labels.codes, [1, -1, 0, 0])
+@pytest.mark.filterwarnings("ignore:.* friends")  # a class has one sample
+@pytest.mark.parametrize(("cls", "codes"), [(LDML, [1, 0, 0]), (LMNN, [1, -1, 0, 0])])
+def test_unlabelled_samples_are_left_out_or_have_code_minus_1(monkeypatch, cls, codes):
+    labels = received(monkeypatch, cls(unlabelled=-1), X, [5, -1, 3, 3])
+    np.testing.assert_array_equal(labels.codes, codes)
     np.testing.assert_array_equal(labels.classes, [3, 5])
 
 

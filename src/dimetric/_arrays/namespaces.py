@@ -41,7 +41,9 @@ def is_host(X: Array) -> bool:
 
 
 def to_host(a: Array) -> np.ndarray:
-    """Return an array of any namespace and device as a NumPy array."""
+    """Return an array of any namespace and device as a NumPy array. Sparse arrays stay sparse."""
+    if sparse.issparse(a):
+        return a
     if compat.is_torch_array(a):
         return a.detach().cpu().numpy()
     if compat.is_cupy_array(a):  # pragma: no cover - needs a GPU
@@ -68,6 +70,11 @@ def take_rows(X: Array, rows: np.ndarray) -> Array:
         return X[rows].toarray()
     xp = namespace(X)
     return xp.take(X, asarray_like(rows, X, dtype=xp.int64), axis=0)
+
+
+def selected_rows(X: Array, rows: np.ndarray) -> Array:
+    """Return some rows of X, as a sparse array if X is sparse. See :func:`take_rows`."""
+    return X[rows] if sparse.issparse(X) else take_rows(X, rows)
 
 
 def eps(a: Array) -> float:

@@ -1,16 +1,17 @@
 """A canonical order of samples, which is the same for all permutations, and equal samples."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.blocks import BLOCK_ENTRIES, row_blocks
-from dimetric._arrays.namespaces import Array, take_rows, to_host
+from dimetric._arrays.namespaces import Array, selected_rows, to_host
 
 
-def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def canonical_order(X: np.ndarray | sparse.csr_array, codes: np.ndarray) -> np.ndarray:
     """Return the indices that sort the samples by class, then lexicographically by features.
 
     Sums in this order, and hence the results of solvers, are bitwise the same for any permutation
@@ -24,16 +25,42 @@ def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     >>> np.array_equal(X[::-1][backwards], X[canonical_order(X, codes)])
     True
     """
-    # Sort the rows as byte strings, which needs a single sort. The bytes of positive floats sort
-    # like the numbers. Those of negative floats sort in reverse, so their bits are flipped.
+    if sparse.issparse(X):
+        rows = _sparse_row_keys(X)
+        by_content = np.array(sorted(range(len(rows)), key=rows.__getitem__), dtype=np.int64)
+    else:
+        # NumPy drops an interrupt that comes while it looks up a dtype such as (np.void, 8).
+        size = X.shape[1] * X.itemsize
+        by_content = np.argsort(_byte_keys(X).view(f"V{size}").ravel(), kind="stable")
+    return by_content[np.argsort(codes[by_content], kind="stable")]
+
+
+def _byte_keys(X: np.ndarray) -> np.ndarray:
+    """Return integers whose bytes, as strings, sort like the floating-point numbers in X.
+
+    A single sort of byte strings then orders the rows. The bytes of positive floats sort like the
+    numbers. Those of negative floats sort in reverse, so their bits are flipped.
+    """
     # Adding 0.0 turns -0.0 into 0.0.
     bits = np.ascontiguousarray(X + 0.0).view(f"i{X.itemsize}")
     bits ^= (bits >> (8 * X.itemsize - 1)) | np.iinfo(bits.dtype).min
-    keys = bits.astype(f">i{X.itemsize}")
-    # Name the dtype by a string: NumPy loses an interrupt while it looks up (np.void, size).
-    rows = keys.view(f"V{X.shape[1] * X.itemsize}").ravel()
-    by_content = np.argsort(rows, kind="stable")
-    return by_content[np.argsort(codes[by_content], kind="stable")]
+    return bits.astype(f">i{X.itemsize}")
+
+
+def _sparse_row_keys(X: sparse.csr_array) -> list[bytes]:
+    """Return byte strings that sort like the rows of a canonical CSR array.
+
+    Rows are compared at the first entry that differs. Among positive entries, the one in an earlier
+    column sorts last. Among negative entries, it sorts first. The end of a row sorts in between.
+    """
+    if not np.all(X.data):
+        X = X.copy()
+        X.eliminate_zeros()
+    places = np.sign(X.data) * (X.shape[1] - X.indices.astype(np.float64))
+    keys = _byte_keys(np.stack([places, X.data.astype(np.float64)], axis=1)).tobytes()
+    end = _byte_keys(np.zeros(1)).tobytes()
+    starts = (16 * X.indptr.astype(np.int64)).tolist()
+    return [keys[first:last] + end for first, last in pairwise(starts)]
 
 
 def distinct_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -66,7 +93,7 @@ class EqualRows:
 
     def distinct(self, X: Array) -> Array:
         """Return one row of each group."""
-        return X[self.first] if sparse.issparse(X) else take_rows(X, self.first)
+        return selected_rows(X, self.first)
 
     def members(self, groups: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Return the first ``counts[i]`` rows of ``groups[i]`` for all i, in one array."""

@@ -9,12 +9,15 @@ can be slightly negative.
 
 import array_api_compat as compat
 import numpy as np
+from scipy import sparse
 
 from dimetric._arrays.namespaces import Array, namespace
 
 
 def squared_norms(Z: Array) -> Array:
     """Return the squared Euclidean norm of every row."""
+    if sparse.issparse(Z):
+        return Z.power(2).sum(axis=1)
     if compat.is_numpy_array(Z):
         return np.einsum("ij,ij->i", Z, Z)  # avoids a temporary array of the size of Z
     return namespace(Z).sum(Z * Z, axis=1)
@@ -45,7 +48,7 @@ def squared_distances(A: Array, B: Array) -> Array:
     """Return the squared distances between the rows of A and of B, of shape (n, m).
 
     Rounding errors are relative to the norms of the rows, so centre the rows first. Negative
-    results are set to 0.
+    results are set to 0. A may be sparse.
 
     Examples
     --------

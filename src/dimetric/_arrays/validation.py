@@ -5,17 +5,19 @@ arrays of other namespaces.
 """
 
 from itertools import combinations_with_replacement
+from numbers import Real
 from typing import Any
 
 import array_api_compat as compat
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import assert_all_finite, check_consistent_length
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.labels import dense_y, no_order_error, several_columns_remedy
 from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
 
 TILE_SIZE = 256  # rows and columns of a tile; two tiles fit into a core's cache
@@ -58,7 +60,25 @@ def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = F
             allow_nd=ndim > 2,
             input_name=name,
         )
-    return sparse.csr_array(Z) if sparse.issparse(Z) else Z  # replaces the legacy csr_matrix
+    return _canonical(Z)
+
+
+def _canonical(X: Array) -> Array:
+    """Return a sparse X as a csr_array with sorted 32-bit indices and without duplicates.
+
+    Indices are of 64 bits only if X is too large for 32 bits. The array replaces the legacy
+    csr_matrix. Other arrays are returned unchanged.
+    """
+    if not sparse.issparse(X):
+        return X
+    X = sparse.csr_array(X)
+    if X.indices.dtype != np.int32 and max(*X.shape, X.nnz) <= np.iinfo(np.int32).max:
+        indices = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        X = sparse.csr_array((X.data, *indices), shape=X.shape)
+    if not X.has_canonical_format:
+        X = X.copy()  # the user's array must not change
+        X.sum_duplicates()
+    return X
 
 
 def _checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "X") -> Array:
@@ -109,7 +129,7 @@ def checked_samples(
         return X
     with ignoring_overflow():
         X = validate_data(learner, X, reset=reset, **_validation_options(learner, X, min_samples))
-    return sparse.csr_array(X) if sparse.issparse(X) else X  # replaces the legacy csr_matrix
+    return _canonical(X)
 
 
 def checked_samples_with_labels(
@@ -125,37 +145,71 @@ def checked_samples_with_labels(
 
     If `multi_output` is true, y has a column for each output.
     """
-    y = to_host(y) if is_foreign(y) else y
+    try:
+        X, y = _checked_samples_with_y(
+            learner, X, y, reset=reset, min_samples=min_samples, multi_output=multi_output
+        )
+    except ValueError as error:
+        if "be a 1d array" in str(error):
+            raise ValueError(f"{error}{several_columns_remedy(y)}") from error
+        raise
+    try:
+        check_classification_targets(y)
+    except TypeError as error:
+        raise no_order_error(y) from error
+    except ValueError as error:
+        kind, content = type_of_target(y, input_name="y"), "fractions"
+        remedy = "To predict continuous targets, use KNNRegressor"
+        if not is_classifier(learner):
+            cost = 'such as NCA(cost="squared")'
+            remedy = f"To learn from continuous targets, use MLKR or NCA with a cost, {cost}"
+        if not kind.startswith("continuous"):
+            content, remedy = f"values of dtype {y.dtype}", "Pass strings or integers"
+        # scikit-learn's tests match the first words.
+        raise ValueError(
+            f"Unknown label type: {kind}. {type(learner).__name__} learns from classes, but y "
+            f"contains {content}. {remedy}."
+        ) from error
+    return X, y
+
+
+def checked_samples_with_targets(
+    learner: BaseEstimator, X: Array, y: Any, *, reset: bool, min_samples: int
+) -> tuple[Array, np.ndarray]:
+    """Return the checked samples, and their targets as finite float64 numbers on the host.
+
+    Targets have the shape (n_samples,) or (n_samples, n_outputs).
+    """
+    X, y = _checked_samples_with_y(
+        learner, X, y, reset=reset, min_samples=min_samples, multi_output=True
+    )
+    y = column_or_1d(y) if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.dtype == object and all(isinstance(value, Real) for value in y.flat):
+        y = y.astype(np.float64)
+        assert_all_finite(y, input_name="y")
+    if y.dtype.kind not in "biuf" or y.ndim > 2:
+        raise ValueError(
+            f"Unknown label type: {type(learner).__name__} learns from numbers, but y has dtype "
+            f"{y.dtype} and shape {y.shape}. Pass numbers of shape (n_samples,) or (n_samples, "
+            "n_outputs)."
+        )
+    return X, y.astype(np.float64)
+
+
+def _checked_samples_with_y(
+    learner: BaseEstimator, X: Array, y: Any, *, reset: bool, min_samples: int, multi_output: bool
+) -> tuple[Array, np.ndarray]:
+    y = dense_y(y)
     if y is None or not is_foreign(X):
         options = _validation_options(learner, X, min_samples)
         with ignoring_overflow():
             X, y = validate_data(learner, X, y, reset=reset, multi_output=multi_output, **options)
-    else:
-        X = checked_samples(learner, X, reset=reset, min_samples=min_samples)
-        y = np.asarray(y) if multi_output else column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_consistent_length(X, y)
-    check_classification_targets(y)
+        return _canonical(X), y
+    X = checked_samples(learner, X, reset=reset, min_samples=min_samples)
+    y = np.asarray(y) if multi_output else column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_consistent_length(X, y)
     return X, y
-
-
-def encode_labels(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes, and for each sample the index of its class, or -1 if unlabelled.
-
-    Examples
-    --------
-    >>> encode_labels(np.array([7, -1, 3, 7]), unlabelled=-1)
-    (array([3, 7]), array([ 1, -1,  0,  1]))
-    """
-    if unlabelled is None:
-        classes, codes = np.unique(labels, return_inverse=True)
-        return classes, codes
-    known = labels != unlabelled
-    if not known.any():
-        raise ValueError(f"All samples are unlabelled: every value of y is {unlabelled!r}.")
-    codes = np.full(len(labels), -1)
-    classes, codes[known] = np.unique(labels[known], return_inverse=True)
-    return classes, codes
 
 
 def check_dissimilarities(D: Array) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from dimetric.data._features import FeatureBlock, FeatureReader
 from dimetric.data._writers import ColumnWriter
@@ -36,11 +37,11 @@ class BlockResults(Protocol):
 
 
 class Predictions:
-    """Predicts the class of each row, and optionally the probability of each class.
+    """Predicts the class or number of each row, and optionally the probability of each class.
 
     Parameters
     ----------
-    model : classifier
+    model : classifier or regressor
         The last step of a model.
     probabilities : bool, default=False
         Whether to add a column for the probability of each class.
@@ -48,11 +49,11 @@ class Predictions:
     Attributes
     ----------
     counts : dict of str to int
-        Number of rows predicted so far, by class.
+        Number of rows predicted so far, by class. Empty for numbers.
     """
 
     def __init__(self, model: Any, *, probabilities: bool = False) -> None:
-        self._model = model
+        self._model, self._is_regression = model, is_regressor(model)
         classes = list(getattr(model, "classes_", []))
         self.counts = {str(each): 0 for each in classes}
         self._probability_names = (
@@ -60,9 +61,19 @@ class Predictions:
         )
         self.matrices = {"probabilities": self._probability_names} if probabilities else {}
         self.dtype_examples = {PREDICTION: np.asarray(classes)} if classes else {}
+        if self._is_regression:
+            self.dtype_examples = {PREDICTION: np.zeros(1)}
 
     def __call__(self, block: FeatureBlock) -> Columns:
-        """Return the columns of results. Incomplete rows get None as class, NaN as probability."""
+        """Return the columns of results.
+
+        Incomplete rows get None as class, and NaN as number or probability.
+        """
+        if self._is_regression:
+            numbers = np.full(len(block.complete), np.nan)
+            if len(block.features):
+                numbers[block.complete] = self._model.predict(block.features)
+            return {PREDICTION: numbers}
         labels = np.full(len(block.complete), None, dtype=object)
         P = np.full((len(labels), len(self._probability_names)), np.nan)
         if len(block.features):

@@ -7,14 +7,18 @@ from dimetric.advice._settings import SETTINGS
 from dimetric.kernels import Kernel
 from dimetric.kernels.kernel import FUNCTION_PARAMETERS
 
+REGRESSION_REG = 0.3  # weight of the ridge of learners for numbers
 
-def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
+
+def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -> dict[str, Any]:
     """Return the learners that are fast enough for data of a given size, the fastest first.
 
     Parameters
     ----------
     n_samples, n_features : int
         Number of samples, and of features.
+    kind : {"classes", "ordinal", "continuous"}, default="classes"
+        What the target contains.
 
     Examples
     --------
@@ -22,7 +26,11 @@ def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
     ['PCA', 'LDA', 'ANMM', 'DMLMJ', 'NCMML', 'KDA', 'MCML', 'NCA', 'LDML', 'LMNN']
     >>> list(candidate_learners(60, 5000))
     ['PCA', 'KPCA', 'KDA']
+    >>> list(candidate_learners(150, 4, "ordinal"))
+    ['PCA', 'Covariance', 'MLKR diagonal', 'MLKR', 'NCA']
     """
+    if kind != "classes":
+        return _regression_learners(n_samples, n_features, kind)
     learners: dict[str, Any] = {"PCA": dimetric.PCA(0.95)}
     if n_features > SETTINGS.max_linear_features:
         n_kernel = min(SETTINGS.n_reduced_components, n_samples // 2)
@@ -42,6 +50,25 @@ def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
         learners["LDML"] = dimetric.LDML()
     learners["LMNN"] = dimetric.LMNN(n_components)
     return learners
+
+
+def _regression_learners(n_samples: int, n_features: int, kind: str) -> dict[str, Any]:
+    """Return the learners for numbers, the fastest first."""
+    learners: dict[str, Any] = {"PCA": dimetric.PCA(0.95)}
+    if n_features > SETTINGS.max_linear_features:
+        n_kernel = min(SETTINGS.n_reduced_components, n_samples // 2)
+        return learners | {"KPCA": dimetric.KPCA(n_kernel, kernel=Kernel())}
+    full_metric = n_features <= SETTINGS.max_metric_features
+    if full_metric:
+        learners["Covariance"] = dimetric.Covariance()
+    n_components = None if full_metric else SETTINGS.n_reduced_components
+    cost = "absolute" if kind == "ordinal" else "squared"
+    # Without a ridge, a full map overfits tables of a few hundred rows.
+    return learners | {
+        "MLKR diagonal": dimetric.MLKR(diagonal=True, reg=REGRESSION_REG),
+        "MLKR": dimetric.MLKR(n_components, reg=REGRESSION_REG),
+        "NCA": dimetric.NCA(n_components, cost=cost, reg=REGRESSION_REG),
+    }
 
 
 def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
@@ -72,13 +99,17 @@ def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
         "KDMLMJ": {"kernel__gamma": ["auto"]},
         "KANMM": {"kernel__gamma": ["auto"]},
         "KLMNN": {"kernel__gamma": ["auto"]},
+        "MLKR": {"reg": [0.03, 1.0]},
         "LMNN": {"n_components": [half], "n_neighbors": [5]},
         "ITML": {"gamma": [0.1, 10.0]},
         "Covariance": {"reg": [0.01, 0.1]},
         "LSI": {"reg": [0.1, 10.0]},
         "DMLEig": {"reg": [0.1, 10.0]},
     }
-    to_try = alternatives.get(type(learner).__name__)
+    name = type(learner).__name__
+    if name == "NCA" and current.get("cost", "zero-one") != "zero-one":
+        name = "MLKR"
+    to_try = alternatives.get(name)
     if to_try is None:
         to_try = {"n_components": [half, quarter]} if "n_components" in current else {}
     grid = {}

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from math import ceil
 from time import perf_counter
@@ -13,22 +12,20 @@ import numpy as np
 
 from dimetric.advice._candidates import candidate_grid, candidate_learners
 from dimetric.advice._race import (
-    LEARNER_PREFIX,
-    Callback,
-    RaceOptions,
-    pipeline_grid,
+    common_folds,
     run_final,
     run_race,
     scores_on_common_folds,
 )
-from dimetric.advice._seeds import MAX_SEED
+from dimetric.advice._race_options import LEARNER_PREFIX, Callback, RaceOptions, pipeline_grid
+from dimetric.advice._references import ReferenceScores, reference_scores
 from dimetric.advice._settings import SETTINGS
-from dimetric.advice._stratified import stratified_rows
+from dimetric.advice._split_rows import split_rows
 from dimetric.benchmark._cells import seeded
 from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.learners._base import with_objects
 from dimetric.report._records import BASELINE, Choice
-from dimetric.selection._splits import check_groups, splits
+from dimetric.report._task import CLASSIFICATION, Task
 from dimetric.selection._tune import tune
 from dimetric.stats._bayes import correlated_t_test
 
@@ -50,8 +47,9 @@ def choose(
     groups: np.ndarray | None = None,
     encoder: FoldEncoder | None = None,
     option: str = "n_neighbors",
+    task: Task = CLASSIFICATION,
 ) -> Choice:
-    """Find the most accurate learner, and test whether it beats the Euclidean distance.
+    """Find the learner with the best score, and test whether it beats the Euclidean distance.
 
     1. Race: cross-validate all learners in the same folds. In each fold, features are scaled to
        [0, 1] on the training samples.
@@ -60,10 +58,13 @@ def choose(
        samples that the race did not use.
     3. Tuning: choose the parameters of the best learner on the samples of the race.
 
+    Numbers are predicted by nearest neighbours, too. Reference models of regression are then
+    evaluated in the folds of the race. They cannot become the best learner.
+
     Parameters
     ----------
     X, y : ndarray of shape (n_samples, n_features) and (n_samples,)
-        Samples and their classes. Each class has at least `cv` members.
+        Samples, and their classes or numbers. Each class has at least `cv` members.
     learners : mapping of names to learners, optional
         Learners to compare. By default, all learners that are fast enough for data of this size.
     seconds : float, default=60.0
@@ -79,6 +80,8 @@ def choose(
         Encodes the columns of X as features. It is fitted to the training samples of each fold.
     option : str, default="n_neighbors"
         Name of the option that sets `n_neighbors`, used in error messages.
+    task : Task
+        What y contains, and how predictions are scored. By default, classes and the accuracy.
 
     Examples
     --------
@@ -91,17 +94,23 @@ def choose(
     started = perf_counter()
     max_rows = int(SETTINGS.race_rows_per_root_second * seconds**0.5)
     n_features = X.shape[1] if encoder is None else encoder.n_features
-    race, final = _split_rows(X, y, max_rows, cv, random_state, groups)
-    models = _models(learners, len(race), n_features)
+    race, final = split_rows(
+        X, y, max_rows, cv, random_state, groups, is_regression=task.is_regression
+    )
+    models = _models(learners, len(race), n_features, task)
     _check_neighbor_count(n_neighbors, min(len(race), len(final)), cv, option)
     n_processes = _n_processes(len(race), n_features, n_jobs)
-    options = RaceOptions(n_neighbors, cv, n_processes, random_state, callback, None, encoder)
+    options = RaceOptions(n_neighbors, cv, n_processes, random_state, callback, None, encoder, task)
     final_options = options
     if groups is not None:
         options, final_options = (replace(options, groups=groups[rows]) for rows in (race, final))
     cells, dropped = run_race(models, X[race], y[race], SETTINGS.race_fraction * seconds, options)
     scores, fit_seconds, dropped = scores_on_common_folds(cells, models, dropped)
     best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
+    references = ReferenceScores({}, {}, {})
+    if task.is_regression:
+        folds, limit = common_folds(cells, scores), SETTINGS.reference_fraction * seconds
+        references = reference_scores(X[race], y[race], folds, limit, options)
     seconds_left = seconds - (perf_counter() - started)
     grid, final_scores, n_repeats = _final(
         best,
@@ -120,22 +129,32 @@ def choose(
         best=best,
         learner=seeded(models[best], random_state).set_params(**params),
         params=params,
-        scores=scores,
+        scores=_in_units(scores, task),
         fit_seconds=fit_seconds,
-        dropped=dropped,
-        final_scores=final_scores,
+        dropped=dropped | references.dropped,
+        final_scores=_in_units(final_scores, task),
         n_repeats=n_repeats,
         judged_on_unseen_rows=not np.array_equal(race, final),
         n_race_rows=len(race),
         n_final_rows=len(final),
         posterior=posterior,
+        task=task,
+        references=_in_units(references.scores, task),
+        reference_seconds=references.fit_seconds,
     )
 
 
-def _models(learners: Mapping[str, Any] | None, n_samples: int, n_features: int) -> dict[str, Any]:
+def _in_units(scores: dict[str, np.ndarray], task: Task) -> dict[str, np.ndarray]:
+    """Return the scores of a benchmark, in which errors have a minus sign, without this sign."""
+    return scores if task.greater_is_better else {name: -each for name, each in scores.items()}
+
+
+def _models(
+    learners: Mapping[str, Any] | None, n_samples: int, n_features: int, task: Task
+) -> dict[str, Any]:
     """Return the learners of the race by name, the Euclidean baseline (None) first."""
     if learners is None:
-        learners = candidate_learners(n_samples, n_features)
+        learners = candidate_learners(n_samples, n_features, task.kind)
     # Grids contain kernel parameters such as kernel__gamma, which need a Kernel object.
     others = {
         name: with_objects(each, ["kernel"]) for name, each in learners.items() if each is not None
@@ -159,66 +178,6 @@ def _check_neighbor_count(k: int, n_rows: int, cv: int, option: str) -> None:
         )
 
 
-def _split_rows(
-    X: np.ndarray,
-    y: np.ndarray,
-    max_rows: int,
-    cv: int,
-    seed: int,
-    groups: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of the race and of the final.
-
-    They are disjoint, and no group has rows in both, if there are enough rows and groups.
-    """
-    n, rows = len(X), np.arange(len(X))
-    if n < SETTINGS.min_rows_to_split:
-        return rows, rows
-    max_rows_in_memory = max(SETTINGS.min_race_rows, SETTINGS.max_race_values // X.shape[1])
-    max_rows = min(max_rows, max_rows_in_memory, n // 2)
-    rng = np.random.default_rng(seed)
-    if groups is not None:
-        return _split_groups(groups, y, max_rows, cv, rng)
-    race = stratified_rows(rows, y, max_rows, cv, rng)
-    unused = np.setdiff1d(rows, race)
-    classes, counts = np.unique(y[unused], return_counts=True)
-    unused = unused[np.isin(y[unused], classes[counts >= cv])]
-    if len(np.unique(y[unused])) < 2:
-        return race, race
-    return race, stratified_rows(unused, y, max_rows, cv, rng)
-
-
-def _split_groups(
-    groups: np.ndarray, y: np.ndarray, max_rows: int, cv: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of the race and of the final that have no group in common, if possible."""
-    sample = stratified_rows(np.arange(len(y)), y, 2 * max_rows, 2 * cv, rng)
-    seed = int(rng.integers(MAX_SEED))
-    with suppress(ValueError):  # each class has a single group
-        folds, _ = splits(sample, y[sample], 2, random_state=seed, groups=groups[sample])
-        race, final = folds[0]
-        halves = sample[race], sample[final]
-        if all(_can_be_split(groups[half], y[half], y, cv) for half in halves):
-            return halves
-    sample = stratified_rows(np.arange(len(y)), y, max_rows, cv, rng)
-    if len(np.unique(groups[sample])) < cv:  # the sample has left out small groups
-        sample = np.union1d(sample, np.unique(groups, return_index=True)[1])
-    return sample, sample
-
-
-def _can_be_split(groups: np.ndarray, y: np.ndarray, all_y: np.ndarray, cv: int) -> bool:
-    """Return whether rows have enough groups, and enough rows of each class, for the folds."""
-    classes, counts = np.unique(y, return_counts=True)
-    has_all_classes = len(classes) == len(np.unique(all_y))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            check_groups(groups, y, cv)
-        except (ValueError, UserWarning):
-            return False
-    return has_all_classes and int(counts.min()) >= cv
-
-
 def _final(
     best: str,
     learner: Any,
@@ -229,10 +188,12 @@ def _final(
     options: RaceOptions,
 ) -> tuple[dict[str, list[Any]], dict[str, np.ndarray], int]:
     """Run the final. Return its parameter grid, the scores, and the number of repeats."""
-    smallest_class = np.min(np.unique(y, return_counts=True)[1])
+    is_regression = options.task.is_regression
+    smallest_class = len(y) if is_regression else np.min(np.unique(y, return_counts=True)[1])
+    min_members = SETTINGS.min_tuning_rows if is_regression else SETTINGS.min_tuning_members
     n_tuning_rows = _n_training_rows(_n_training_rows(len(y), options.cv), SETTINGS.tuning_folds)
     can_tune = (
-        smallest_class >= SETTINGS.min_tuning_members
+        smallest_class >= min_members
         and options.n_neighbors <= n_tuning_rows
         # With two folds, the training rows of a fold may be a single group.
         and (options.groups is None or options.cv > 2)
@@ -285,7 +246,7 @@ def _n_combinations(grid: dict[str, list[Any]]) -> int:
 def _best_params(
     learner: Any, X: np.ndarray, y: np.ndarray, grid: dict[str, list[Any]], options: RaceOptions
 ) -> dict[str, Any]:
-    """Return the values in the grid that give the best cross-validated accuracy."""
+    """Return the values in the grid that give the best cross-validated score."""
     if not grid:
         return {}
     with warnings.catch_warnings():
@@ -295,6 +256,7 @@ def _best_params(
             X,
             y,
             pipeline_grid(grid),
+            criterion="mae" if options.task.score == "mae" else "score",
             groups=np.arange(len(y)) if options.groups is None else options.groups,
             cv=SETTINGS.tuning_folds,
             random_state=options.random_state,

@@ -6,10 +6,12 @@ from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from dimetric._arguments import check_types
 from dimetric.advice._choose import choose
 from dimetric.advice._comparison import Comparison
-from dimetric.advice._race import Callback
+from dimetric.advice._race_options import Callback
 from dimetric.advice._samples import LabelledSamples, labelled_samples
 from dimetric.advice._seeds import seed_from
 from dimetric.advice._settings import SETTINGS
@@ -18,6 +20,8 @@ from dimetric.benchmark._inputs import models_of
 
 __all__ = ["compare", "compare_samples"]
 
+DEFAULT_ROPE = 0.01  # of the accuracy and R2, and relative to the error of the mean prediction
+
 
 @check_types
 def compare(
@@ -25,12 +29,14 @@ def compare(
     y: Any = None,
     *,
     target: str | int | None = None,
+    target_kind: str | None = None,
+    score: str | None = None,
     groups: Any = None,
     learners: Mapping[str, Any] | Iterable[Any] | None = None,
     budget: float = 60.0,
     n_neighbors: int = 3,
     cv: int = 5,
-    rope: float = 0.01,
+    rope: float | None = None,
     missing: str = "drop",
     drop: Iterable[str] = (),
     random_state: Any = None,
@@ -40,7 +46,8 @@ def compare(
     """Find the best learned distance, and test whether it beats the Euclidean distance.
 
     All learners are cross-validated in the same folds. A score is the accuracy of a k-nearest
-    neighbour classifier under the learned distance. In each fold, columns are encoded, missing
+    neighbour classifier under the learned distance, or R2 of a k-nearest neighbour regressor if
+    the target contains numbers. In each fold, columns are encoded, missing
     values are imputed, and features are scaled to [0, 1], all with the values of the training
     samples. The best learner is then tested against the Euclidean distance in new
     folds, and its parameters are tuned within each fold.
@@ -52,13 +59,26 @@ def compare(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), data frame of pandas or polars, or path
+    X : array-like or sparse array of shape (n_samples, n_features), data frame, or path
         Samples. A path is read as by :func:`dimetric.data.read_table`. Text columns of a data
         frame or file are one-hot encoded, and columns that only number the rows are ignored.
+        Sparse samples with many columns are reduced to 300 coordinates by PCA first, as a note
+        in the result says.
     y : array-like of shape (n_samples,), optional
-        Classes of the samples.
+        Classes of the samples, or numbers to predict.
     target : str or int, optional
-        The column of X that contains the classes. Use either `target` or `y`.
+        The column of X that contains the classes or numbers. Use either `target` or `y`.
+    target_kind : {"classes", "ordinal", "continuous"}, optional
+        How to read the target. Both kinds of numbers are predicted by regression, and NCA uses the
+        cost "absolute" for ordinal numbers, "squared" for continuous ones. By default, strings and
+        booleans are classes. So are integers that occur 2 times or more on average and have at most
+        50 distinct values, or that occur 5 times or more on average. Other numbers are continuous.
+        ``samples.reading`` of the result says how the target was read.
+    score : {"accuracy", "r2", "mae"}, optional
+        The score: "accuracy" (default) for classes. For numbers, "r2" (default) is the coefficient
+        of determination, and "mae" the mean absolute error. R2 of a fold is 1 - (mean squared
+        error in the fold) / (variance of the target in all folds), so its mean over folds of equal
+        size is R2 of all cross-validated predictions.
     groups : array-like of shape (n_samples,) or str, optional
         Group of each sample, such as a patient, or the name of a column of X that contains it. This
         column is not a feature. Samples of one group are never in both the training and the test
@@ -73,16 +93,18 @@ def compare(
         Approximate total time in seconds. Most of it is used by the comparison. The rest is
         reserved for ``learner`` and ``insight`` of the result, which are computed on first use.
     n_neighbors : int, default=3
-        Number of nearest neighbours used for classification.
+        Number of nearest neighbours used for predictions.
     cv : int, default=5
         Number of folds. It is reduced to the size of the smallest class if that is smaller.
-        Classes with fewer than three members are dropped.
-    rope : float, default=0.01
-        Region of practical equivalence: two accuracies that differ by at most this count as equal.
+        Classes with fewer than three members are dropped. For numbers, folds are not stratified.
+    rope : float, optional
+        Region of practical equivalence: two scores that differ by at most this count as equal. It
+        is in units of the score. By default, 0.01 for the accuracy and R2. For the mean absolute
+        error, 1 % of the error that the mean of the target has as prediction.
     missing : {"drop", "impute", "raise"}, default="drop"
         How to treat rows with missing values. "drop" removes them and issues a warning.
         "impute" fills in the median, or the most frequent category, of the column. "raise" raises
-        an error. Rows without a class are removed by both "drop" and "impute".
+        an error. Rows without a target are removed by both "drop" and "impute".
     drop : iterable of str
         Columns of a data frame to ignore.
     random_state : int, RandomState or None, default=None
@@ -112,10 +134,18 @@ def compare(
     'LDA'
     >>> comparison.learner.predict(X[:3])
     array([0, 0, 0])
+
+    The last feature of the wine data is a number. Its regression on the other features:
+
+    >>> comparison = dimetric.compare(X[:, :12], X[:, 12], learners=["Covariance"], budget=10)
+    >>> comparison.choice.task
+    Task(kind='continuous', score='r2')
+    >>> comparison.learner.predict(X[:3, :12]).shape
+    (3,)
     """
     _check_options(budget, n_neighbors, cv, rope)
     table = samples_from(X, y, target, drop=drop, missing=missing, groups=groups)
-    samples = labelled_samples(table, cv=int(cv), missing=missing)
+    samples = labelled_samples(table, cv=int(cv), missing=missing, kind=target_kind, score=score)
     return compare_samples(
         samples,
         None if learners is None else _checked_learners(learners),
@@ -134,7 +164,7 @@ def compare_samples(
     *,
     budget: float,
     n_neighbors: int,
-    rope: float = 0.01,
+    rope: float | None = None,
     random_state: int,
     n_jobs: int | None,
     callback: Callback | None = None,
@@ -152,6 +182,7 @@ def compare_samples(
         Name of the option that sets `n_neighbors`, used in error messages.
     """
     started = perf_counter()
+    rope = _checked_rope(rope, samples)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # choice.dropped reports the fits that failed
         choice = choose(
@@ -168,6 +199,7 @@ def compare_samples(
             groups=samples.groups,
             encoder=samples.coded.encoder,
             option=option,
+            task=samples.task,
         )
     seconds = {"choice": perf_counter() - started}
     return Comparison(samples, choice, n_neighbors, rope, budget, random_state, seconds)
@@ -191,5 +223,16 @@ def _check_options(budget: Any, n_neighbors: Any, cv: Any, rope: Any) -> None:
     for name, value, minimum in (("n_neighbors", n_neighbors, 1), ("cv", cv, 2)):
         if not isinstance(value, Integral) or value < minimum:
             raise ValueError(f"{name}={value!r} must be an integer >= {minimum}.")
-    if not isinstance(rope, Real) or not 0 <= float(rope) < 1:
-        raise ValueError(f"rope={rope!r} must be a number in [0, 1).")
+    if rope is not None and (not isinstance(rope, Real) or not 0 <= float(rope) < float("inf")):
+        raise ValueError(f"rope={rope!r} must be a finite number >= 0.")
+
+
+def _checked_rope(rope: float | None, samples: LabelledSamples) -> float:
+    """Return the rope in units of the score. Raise if it is too large for the score."""
+    if rope is not None:
+        if samples.task.greater_is_better and rope >= 1:
+            raise ValueError(f"rope={rope!r} must be a number in [0, 1).")
+        return float(rope)
+    if samples.task.greater_is_better:
+        return DEFAULT_ROPE
+    return DEFAULT_ROPE * float(np.mean(np.abs(samples.y - np.mean(samples.y))))

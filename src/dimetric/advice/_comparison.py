@@ -17,6 +17,7 @@ from dimetric.advice._insight import insight
 from dimetric.advice._model import table_pipeline
 from dimetric.advice._samples import LabelledSamples
 from dimetric.advice._settings import SETTINGS
+from dimetric.report._outcome import outcome, references_note
 from dimetric.report._records import Choice, Insight, ReportRecord
 from dimetric.stats._bayes import Posterior
 
@@ -36,13 +37,14 @@ class Comparison:
     Attributes
     ----------
     samples : LabelledSamples
-        The samples used for the comparison: encoded, and without rare classes.
+        The samples used for the comparison: encoded, and without rare classes. ``samples.task``
+        and ``samples.reading`` say how the target was read.
     choice : Choice
         The results of the race and the final.
     n_neighbors : int
-        Number of nearest neighbours used for classification.
+        Number of nearest neighbours used for predictions.
     rope : float
-        Accuracies that differ by at most this count as equal.
+        Scores that differ by at most this count as equal.
     budget : float
         Time budget in seconds.
     random_state : int
@@ -59,13 +61,29 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """One sentence that says whether the best learner beats the Euclidean distance."""
-        return self.choice.verdict
+        """Whether the best learner beats the Euclidean distance, in one sentence.
+
+        For numbers, a second sentence has the mean scores of both.
+        """
+        if not self.samples.task.is_regression:
+            return self.choice.verdict
+        return (
+            f"{self.choice.verdict} {outcome(self.choice, self.samples.target, self.n_neighbors)}"
+        )
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
-        """Test accuracies of each learner in the folds of the race, the best learner first."""
+        """Test scores of each learner in the folds of the race, the best learner first."""
         return {name: self.choice.scores[name] for name in self.choice.mean_scores}
+
+    @property
+    def references(self) -> dict[str, np.ndarray]:
+        """Test scores of reference models of regression in the folds of the race.
+
+        These are mean prediction, ridge regression and a random forest. They do not take part in
+        the verdict. Empty for classes.
+        """
+        return self.choice.references
 
     @property
     def best(self) -> str:
@@ -97,9 +115,9 @@ class Comparison:
     def learner(self) -> Pipeline:
         """The fitted model, which accepts new rows with the same columns.
 
-        It encodes columns, scales features, and classifies by nearest neighbours under the best
-        learner's distance, or under the Euclidean distance if that is better. It is fitted to as
-        many rows as the budget allows.
+        It encodes columns, scales features, and predicts classes or numbers by nearest neighbours
+        under the best learner's distance, or under the Euclidean distance if that is better. It is
+        fitted to as many rows as the budget allows.
         """
         return self._timed("learner", self._fit)
 
@@ -118,6 +136,7 @@ class Comparison:
                 random_state=self.random_state,
                 groups=samples.groups,
                 encoder=samples.coded.encoder,
+                is_regression=samples.task.is_regression,
             ),
         )
 
@@ -127,8 +146,11 @@ class Comparison:
         n, n_fitted = len(self.samples.y), self._n_model_rows
         params = ", ".join(f"{name}={value!r}" for name, value in self.choice.params.items())
         name = f"{self.best} ({params})" if params else self.best
-        distance = "the Euclidean distance" if self._euclidean_is_better else name
-        model = f"The model classifies by {self.n_neighbors} nearest neighbours under {distance}"
+        distance = "the Euclidean distance" if self.choice.baseline_is_better else name
+        verb = (
+            f"predicts {self.samples.target}" if self.samples.task.is_regression else "classifies"
+        )
+        model = f"The model {verb} by {self.n_neighbors} nearest neighbours under {distance}"
         if n_fitted == n:
             return f"{model}, trained on all {n:,} rows."
         return (
@@ -156,44 +178,9 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all results as a dictionary of strings, numbers, lists and arrays."""
-        choice, samples = self.choice, self.samples
-        table = [
-            {
-                "learner": row.learner,
-                "score": row.score,
-                "std": row.std,
-                "scores": choice.scores[row.learner],
-                "seconds": row.seconds,
-            }
-            for row in choice.table
-        ]
-        verdict = {
-            "text": choice.verdict,
-            "learner": choice.best,
-            "params": choice.params,
-            "better": choice.posterior.right,
-            "equivalent": choice.posterior.rope,
-            "worse": choice.posterior.left,
-            "scores": choice.final_scores,
-            "repeats": choice.n_repeats,
-            "judged_on_unseen_rows": choice.judged_on_unseen_rows,
-            "rows": choice.n_final_rows,
-        }
-        return {
-            "data": samples.table.name,
-            "rows": len(samples.y),
-            "target": samples.target,
-            "classes": samples.classes,
-            "equal_rows": self.equal_rows,
-            "groups": samples.n_given_groups,
-            "notes": samples.notes,
-            "race_rows": choice.n_race_rows,
-            "table": table,
-            "dropped": choice.dropped,
-            "verdict": verdict,
-            "model": self.learner_description,
-            "seconds": self.seconds,
-        }
+        from dimetric.advice._as_dict import comparison_dict
+
+        return comparison_dict(self)
 
     def report(
         self,
@@ -228,18 +215,25 @@ class Comparison:
 
         samples = self.samples
         about = {"data": samples.table.source, "target": samples.target, "verdict": self.verdict}
+        if samples.task.is_regression:
+            about["target_kind"] = samples.task.kind
         save(self.learner, path, about=about)
 
     def __repr__(self) -> str:
-        n, d = self.samples.X.shape
-        scores = ", ".join(f"{row.learner} {row.score:.3f}" for row in self.choice.table)
+        (n, d), task = self.samples.X.shape, self.samples.task
+        scores = ", ".join(f"{row.learner} {task.text(row.score)}" for row in self.choice.table)
+        contents = task.reading
+        if not task.is_regression:
+            contents = f"{len(self.samples.classes)} classes"
         lines = [
-            f"Comparison({n} samples, {d} features, {len(self.samples.classes)} classes)",
+            f"Comparison({n} samples, {d} features, {contents})",
             self.verdict,
-            f"Cross-validated accuracy: {scores}",
+            f"Cross-validated {task.score_name}: {scores}",
+            references_note(self.choice),
+            self.samples.reading,
             *self.notes,
         ]
-        return "\n  ".join(lines)
+        return "\n  ".join(filter(None, lines))
 
     def _repr_html_(self) -> str | None:
         """Return a summary for notebooks, or None without Jinja2 (notebooks then show the repr)."""
@@ -250,18 +244,14 @@ class Comparison:
             return render_summary(
                 self.choice,
                 classes=samples.classes,
+                n_rows=len(samples.y),
                 n_features=samples.X.shape[1],
                 n_neighbors=self.n_neighbors,
                 target=samples.target,
-                notes=samples.notes,
+                notes=[*filter(None, [samples.reading]), *samples.notes],
             )
         except ImportError:
             return None
-
-    @property
-    def _euclidean_is_better(self) -> bool:
-        posterior = self.posterior
-        return posterior.left > max(posterior.rope, posterior.right)
 
     @property
     def _n_model_rows(self) -> int:
@@ -281,9 +271,15 @@ class Comparison:
         if n_rows < len(y):
             rng = np.random.default_rng(self.random_state)
             rows = np.sort(rng.permutation(len(y))[:n_rows])
-        learner = None if self._euclidean_is_better else self.choice.learner
-        model = table_pipeline(learner, n_neighbors=self.n_neighbors, missing=self.samples.missing)
-        return model.fit(table.take(rows), y[rows])
+        learner = None if self.choice.baseline_is_better else self.choice.learner
+        model = table_pipeline(
+            learner,
+            n_neighbors=self.n_neighbors,
+            missing=self.samples.missing,
+            is_regression=self.samples.task.is_regression,
+        )
+        steps = model.fit(table.take(rows), y[rows]).steps
+        return Pipeline(steps if table.reducer is None else [("reduce", table.reducer), *steps])
 
     def _timed(self, what: str, compute: Callable[[], T]) -> T:
         """Call a function with warnings ignored, and add its time to ``seconds``."""
@@ -315,4 +311,5 @@ class Comparison:
             model_description=self.learner_description,
             seconds=self.seconds,
             versions=installed_versions(REPORTED_PACKAGES),
+            reading=samples.reading,
         )

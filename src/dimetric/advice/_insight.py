@@ -4,21 +4,28 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from dimetric._arguments import check_types
+from dimetric.advice._race_options import neighbors_model
 from dimetric.advice._seeds import seed_from
 from dimetric.advice._settings import SETTINGS
-from dimetric.advice._stratified import stratified_rows
-from dimetric.classify.knn import KNNClassifier
+from dimetric.advice._stratified import strata, stratified_rows
+from dimetric.classify.knn_regressor import KNNRegressor
 from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.learners.pca import PCA
-from dimetric.report._records import ChangedNeighbors, Insight
+from dimetric.quality._neighborhood import explained_neighbors
+from dimetric.report._records import (
+    ChangedNeighbors,
+    ExplainedChange,
+    Insight,
+    PredictedNumbers,
+)
 from dimetric.selection._splits import splits
 from dimetric.supervision._groups import checked_groups
 
@@ -27,6 +34,7 @@ __all__ = ["Insight", "insight"]
 # Each class keeps at least two rows to learn from, and two to test on.
 MIN_MEMBERS = 4
 MIN_TRAINING_MEMBERS = 2
+MAX_EXPLAINED = 2  # samples with explained neighbours
 INSIGHT_FOLDS = 5  # groups are split into this many folds, some of which are test samples
 
 
@@ -41,6 +49,7 @@ def insight(
     random_state: Any = None,
     groups: np.ndarray | None = None,
     encoder: FoldEncoder | None = None,
+    is_regression: bool = False,
 ) -> Insight:
     """Learn a distance on training samples, and compare it with the Euclidean one on test samples.
 
@@ -49,17 +58,19 @@ def insight(
     learner : learner
         The learner. A clone of it is fitted to features scaled to [0, 1].
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
-        Samples and their classes.
+        Samples, and their classes or numbers.
     feature_names : sequence of str
         Names of the features.
     n_neighbors : int, default=3
-        Number of nearest neighbours used for classification.
+        Number of nearest neighbours used for predictions.
     random_state : int, RandomState or None, default=None
         Seed for splitting the samples and shuffling the features.
     groups : ndarray of shape (n_samples,), optional
         Group of each sample. Training and test samples have no group in common.
     encoder : FoldEncoder, optional
         Encodes the columns of X as features. It is fitted to the training samples.
+    is_regression : bool, default=False
+        Whether y contains numbers to predict rather than classes.
 
     Returns
     -------
@@ -86,7 +97,7 @@ def insight(
             "n_features) and (n_samples,)."
         )
     groups = None if groups is None else checked_groups(groups, len(y))
-    train, test = _train_test_rows(y, seed, groups)
+    train, test = _train_test_rows(y, seed, groups, is_regression)
     preparation = make_pipeline(encoder, MinMaxScaler())
     X_train, X_test = preparation.fit_transform(X[train]), preparation.transform(X[test])
     if len(feature_names) != X_train.shape[1]:
@@ -98,9 +109,10 @@ def insight(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         euclidean, learned = (
-            KNNClassifier(k, learner=each).fit(X_train, y[train]) for each in (None, clone(learner))
+            neighbors_model(k, each, is_regression).fit(X_train, y[train])
+            for each in (None, clone(learner))
         )
-    corrected, new = _changed_predictions(euclidean, learned, X_test, y[test], train, test)
+    changes = _changed_predictions(euclidean, learned, X_test, y[test], train, test)
     M = _metric(learned.learner_)
     if M is not None:
         importance = dict(zip(feature_names, np.sqrt(np.clip(np.diag(M), 0, None)), strict=True))
@@ -112,8 +124,8 @@ def insight(
     return Insight(
         n_train=len(train),
         n_test=len(test),
-        corrected_errors=corrected,
-        new_errors=new,
+        corrected_errors=changes.improved,
+        new_errors=changes.worsened,
         importance=dict(sorted(importance.items(), key=lambda each: -each[1])),
         from_metric=M is not None,
         metric=M,
@@ -121,19 +133,21 @@ def insight(
         shows_unseen_rows=only_test,
         before=_first_two_components(X_train, X_plotted),
         after=_first_two_components(Z_train, Z_plotted),
+        predictions=changes.predictions,
+        explained_changes=_explained_changes(preparation, learned, X, changes),
     )
 
 
 def _train_test_rows(
-    y: np.ndarray, seed: int, groups: np.ndarray | None = None
+    y: np.ndarray, seed: int, groups: np.ndarray | None = None, is_regression: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows to learn the distance from, and the rows to test it on."""
-    rng = np.random.default_rng(seed)
-    rows = stratified_rows(np.arange(len(y)), y, SETTINGS.max_insight_rows, MIN_MEMBERS, rng)
+    rng, by = np.random.default_rng(seed), strata(y, is_regression)
+    rows = stratified_rows(np.arange(len(y)), by, SETTINGS.max_insight_rows, MIN_MEMBERS, rng)
     if groups is not None:
         return _train_test_groups(rows, y, groups, seed)
     n_train = round((1 - SETTINGS.insight_test_fraction) * len(rows))
-    train = stratified_rows(rows, y, n_train, MIN_TRAINING_MEMBERS, rng)
+    train = stratified_rows(rows, by, n_train, MIN_TRAINING_MEMBERS, rng)
     return train, np.setdiff1d(rows, train)
 
 
@@ -162,35 +176,73 @@ def _metric(learner: Any) -> np.ndarray | None:
     return None
 
 
+class _Changes(NamedTuple):
+    """Test samples whose predictions improve, worsen or stay, and the predictions of numbers."""
+
+    improved: list[ChangedNeighbors]
+    worsened: list[ChangedNeighbors]
+    others: list[ChangedNeighbors]
+    predictions: PredictedNumbers | None
+
+
 def _changed_predictions(
-    euclidean: KNNClassifier,
-    learned: KNNClassifier,
+    euclidean: Any,
+    learned: Any,
     X_test: np.ndarray,
     y_test: np.ndarray,
     train: np.ndarray,
     test: np.ndarray,
-) -> tuple[list[ChangedNeighbors], list[ChangedNeighbors]]:
+) -> _Changes:
     """Return the Euclidean errors that the learned distance corrects, and its new errors.
 
-    Samples with the most new neighbours come first.
+    Samples with the most new neighbours come first. For numbers, these are the errors that the
+    learned distance reduces and increases, and samples whose error changes most come first.
     """
     before, after = (each.kneighbors(X_test)[1] for each in (euclidean, learned))
-    was_correct, is_correct = (each.predict(X_test) == y_test for each in (euclidean, learned))
+    predicted = [each.predict(X_test) for each in (euclidean, learned)]
+    is_regression = isinstance(learned, KNNRegressor)
+    if is_regression:
+        errors = [np.abs(each - y_test) for each in predicted]
+        gain = errors[0] - errors[1]
+        change = np.abs(gain)
+    else:
+        was_correct, is_correct = (each == y_test for each in predicted)
+        gain = is_correct.astype(int) - was_correct.astype(int)
+        change = np.array([np.sum(~np.isin(b, a)) for a, b in zip(before, after, strict=True)])
 
     def sorted_by_change(which: np.ndarray) -> list[ChangedNeighbors]:
         rows = np.flatnonzero(which)
-        n_new = [int(np.sum(~np.isin(after[i], before[i]))) for i in rows]
-        order = rows[np.argsort(-np.array(n_new, dtype=int), kind="stable")]
+        order = rows[np.argsort(-change[rows], kind="stable")]
         return [ChangedNeighbors(int(test[i]), train[before[i]], train[after[i]]) for i in order]
 
-    corrected = sorted_by_change(is_correct & ~was_correct)
-    return corrected, sorted_by_change(was_correct & ~is_correct)
+    predictions = PredictedNumbers(test, y_test, *predicted) if is_regression else None
+    improved, worsened, others = map(sorted_by_change, (gain > 0, gain < 0, gain == 0))
+    return _Changes(improved, worsened, others, predictions)
+
+
+def _explained_changes(
+    preparation: Pipeline, model: Any, X: np.ndarray, changes: _Changes
+) -> list[ExplainedChange]:
+    """Explain the changed neighbours of the most changed test samples under a linear learner.
+
+    The first two samples are one that improves and one that worsens, if both exist.
+    """
+    if not hasattr(model.learner_, "explain_pair"):
+        return []
+    improved, worsened, others, _ = changes
+    ordered = [*improved[:1], *worsened[:1], *improved[1:], *worsened[1:], *others]
+    prepared_model, explained = make_pipeline(preparation, model), []
+    for row, before, after in ordered[:MAX_EXPLAINED]:
+        neighbors = explained_neighbors(prepared_model, X[row], X, before, after)
+        if neighbors:
+            explained.append(ExplainedChange(row, *neighbors))
+    return explained
 
 
 def _permutation_importance(
-    model: KNNClassifier, X: np.ndarray, y: np.ndarray, names: Sequence[str], seed: int
+    model: Any, X: np.ndarray, y: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, float]:
-    """Return the drop in accuracy when each feature is shuffled, or {} if that takes too long."""
+    """Return the drop in the score when each feature is shuffled, or {} if it takes too long."""
     started, rng, importance = perf_counter(), np.random.default_rng(seed), {}
     score = model.score(X, y)
     for j, name in enumerate(names):

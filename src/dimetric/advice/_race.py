@@ -1,84 +1,21 @@
 """The two stages of a comparison: the race of all learners, and the final of the best one."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler
 
+from dimetric.advice._race_options import RaceOptions, pipeline_grid
 from dimetric.advice._settings import SETTINGS
 from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._run import run
 from dimetric.benchmark._store import Store
-from dimetric.classify.knn import KNNClassifier
-from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.report._records import BASELINE
 
-Callback = Callable[[str, int, int], None]
-
-LEARNER_PREFIX = "model__learner__"  # of the parameters of the learner in a pipeline
 TIME_LIMIT_REACHED = "The time limit was reached."
-
-
-@dataclass(frozen=True)
-class RaceOptions:
-    """Options of both stages.
-
-    Attributes
-    ----------
-    n_neighbors, cv : int
-        Number of nearest neighbours used for classification, and number of folds.
-    n_jobs : int or None
-        Number of worker processes. None fits in this process.
-    random_state : int
-        Seed for splitting folds and fitting learners.
-    callback : callable or None
-        Called as ``callback(stage, n_done, n_all)`` after each fit.
-    groups : ndarray of shape (n_rows,) or None
-        Group of each row. Folds do not split groups.
-    encoder : FoldEncoder or None
-        Encodes the rows as features.
-    """
-
-    n_neighbors: int
-    cv: int
-    n_jobs: int | None
-    random_state: int
-    callback: Callback | None = None
-    groups: np.ndarray | None = None
-    encoder: FoldEncoder | None = None
-
-    def pipeline(self, learner: Any) -> Pipeline:
-        """Return a classifier that encodes and scales rows, and uses the distance of a learner.
-
-        The whole pipeline is fitted to the training rows of each fold, so nothing depends on test
-        rows.
-        """
-        model = KNNClassifier(self.n_neighbors, learner=learner)
-        steps = [("scale", MinMaxScaler()), ("model", model)]
-        return Pipeline(steps if self.encoder is None else [("columns", self.encoder), *steps])
-
-    def for_run(self, stage: str, n_rows: int) -> dict[str, Any]:
-        """Return the options as keyword arguments of :func:`dimetric.benchmark.run`."""
-        callback = self.callback
-
-        def report(n_done: int, n_all: int, cell: Cell | None) -> None:
-            if callback is not None:
-                callback(stage, n_done, n_all)
-
-        # Without groups, equal rows may be split: this was decided for the whole table.
-        return {
-            "cv": self.cv,
-            "groups": {"data": np.arange(n_rows) if self.groups is None else self.groups},
-            "scale": None,  # the pipelines scale the rows
-            "n_jobs": self.n_jobs,
-            "callback": report,
-        }
 
 
 class _RaceControl:
@@ -121,11 +58,6 @@ class _RaceControl:
         return self.is_over
 
 
-def pipeline_grid(grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return a grid of parameters of a learner as a grid of parameters of its pipeline."""
-    return {LEARNER_PREFIX + name: values for name, values in grid.items()}
-
-
 def run_race(
     models: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: RaceOptions
 ) -> tuple[list[Cell], dict[str, str]]:
@@ -139,7 +71,7 @@ def run_race(
     models : dict of str to learner
         All learners including the baseline, the fastest first.
     X, y : ndarray
-        Samples and their classes.
+        Samples, and their classes or numbers.
     seconds : float
         Approximate time of the race.
     options : RaceOptions
@@ -206,10 +138,7 @@ def scores_on_common_folds(
         The reason why a learner has no scores, by its name.
     """
     dropped = dict(dropped)
-    done: dict[str, dict[int, Cell]] = {name: {} for name in models if name not in dropped}
-    for cell in cells:
-        if cell.status == "ok" and cell.learner in done:
-            done[cell.learner][cell.fold] = cell
+    done = _finished_cells(cells, [name for name in models if name not in dropped])
     failed = {cell.learner: cell.message or cell.status for cell in cells if cell.status != "ok"}
     while len(_common_folds(done)) < SETTINGS.min_race_folds and len(done) > 1:
         slowest = min(done, key=lambda name: (name == BASELINE, len(done[name])))
@@ -228,6 +157,28 @@ def scores_on_common_folds(
         name: float(np.mean([cells[fold].time for fold in folds])) for name, cells in done.items()
     }
     return scores, fit_seconds, dropped
+
+
+def common_folds(cells: list[Cell], names: Iterable[str]) -> list[int]:
+    """Return the folds in which all learners of the given names have scores.
+
+    Parameters
+    ----------
+    cells : list of Cell
+        Results of the fits.
+    names : iterable of str
+        Names of the learners.
+    """
+    return _common_folds(_finished_cells(cells, names))
+
+
+def _finished_cells(cells: list[Cell], names: Iterable[str]) -> dict[str, dict[int, Cell]]:
+    """Return the cells with scores, by the name of the learner and the fold."""
+    done: dict[str, dict[int, Cell]] = {name: {} for name in names}
+    for cell in cells:
+        if cell.status == "ok" and cell.learner in done:
+            done[cell.learner][cell.fold] = cell
+    return done
 
 
 def _common_folds(done: dict[str, dict[int, Cell]]) -> list[int]:
@@ -251,7 +202,7 @@ def run_final(
     pair : dict of str to learner
         The baseline and the best learner.
     X, y : ndarray
-        Samples and their classes.
+        Samples, and their classes or numbers.
     seconds : float
         Approximate time of the final. The first repeat is always completed.
     options : RaceOptions

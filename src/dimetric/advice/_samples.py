@@ -1,6 +1,7 @@
-"""Prepare the samples of a comparison: drop rare classes, encode columns, find equal rows."""
+"""Prepare the samples of a comparison: read the target, encode columns, find equal rows."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,8 +9,10 @@ import numpy as np
 
 from dimetric._names import listed_classes
 from dimetric.advice._table import TableSamples, class_counts
+from dimetric.advice._target import ReadTarget, read_target
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._fold_encoder import CodedTable, coded_table
+from dimetric.report._task import CLASSIFICATION, Task
 from dimetric.selection._equal_rows import EqualRows, equal_rows
 from dimetric.selection._splits import check_groups
 from dimetric.supervision._groups import checked_groups
@@ -21,7 +24,7 @@ MIN_MEMBERS = 3  # smaller classes are dropped, because they would allow only on
 
 @dataclass(frozen=True, eq=False)
 class LabelledSamples:
-    """Encoded samples of classes that are large enough for cross-validation.
+    """Encoded samples with their classes or numbers, ready for cross-validation.
 
     Attributes
     ----------
@@ -32,23 +35,28 @@ class LabelledSamples:
     coded : CodedTable
         The rows with an encoder that is fitted to the training rows of each fold.
     y : ndarray of shape (n_rows,)
-        Classes of the rows.
+        Classes of the rows, or the numbers to predict.
     feature_names : list of str
         Names of the encoded features.
     target : str
         Name of the target column.
     classes : dict of str to int
-        Number of rows of each class, the largest first.
+        Number of rows of each class, the largest first. Empty if the target contains numbers.
     notes : list of str
         Sentences that say which rows and columns were dropped, imputed or encoded.
     n_folds : int
-        Number of folds: the requested number, or the size of the smallest class if that is smaller.
+        Number of folds: the requested number, or the size of the smallest class (of the table, if
+        the target contains numbers) if that is smaller.
     missing : str
         How missing values were treated.
     equal_rows : EqualRows
         Number of equal rows, and of copies among them.
     groups : ndarray of shape (n_rows,) or None
         Group of each row, as given, or of copies. Folds do not split groups.
+    task : Task
+        What the target contains, and how predictions are scored.
+    reading : str
+        A sentence that says how the target is read and how to change that, or "".
     """
 
     table: TableSamples
@@ -63,6 +71,8 @@ class LabelledSamples:
     missing: str
     equal_rows: EqualRows
     groups: np.ndarray | None
+    task: Task = CLASSIFICATION
+    reading: str = ""
 
     @property
     def n_given_groups(self) -> int | None:
@@ -77,10 +87,11 @@ def labelled_samples(
     *,
     cv: int,
     missing: str,
-    option: str = "target",
-    groups_option: str = "groups",
+    kind: str | None = None,
+    score: str | None = None,
+    option_names: Mapping[str, str] | None = None,
 ) -> LabelledSamples:
-    """Drop rare classes, encode columns, and return the samples to compare learners on.
+    """Read the target, encode columns, and return the samples to compare learners on.
 
     Parameters
     ----------
@@ -90,50 +101,66 @@ def labelled_samples(
         Requested number of folds.
     missing : {"drop", "impute", "raise"}
         How rows with missing values were treated.
-    option : str, default="target"
-        Name of the option that sets the target column, used in error messages.
-    groups_option : str, default="groups"
-        Name of the option that sets the groups, used in error messages.
+    kind, score : str or None
+        As in :func:`~dimetric.advice._target.read_target`.
+    option_names : mapping of str to str, optional
+        What messages call `target`, `groups`, `target_kind` and `score`, for example
+        ``{"target": "--target"}`` on the command line. By default, these names.
     """
+    names = {each: each for each in ("target", "groups", "target_kind", "score")}
+    names |= dict(option_names or {})
+    read = read_target(table, kind, score, option=names["target_kind"], score_option=names["score"])
+    table, classes = _with_target(table, read, min(cv, MIN_MEMBERS), names["target"])
     assert table.y is not None
-    target = str(table.target)
-    class_counts(table.y, target, option)
-    table = _without_rare_classes(table, min(cv, MIN_MEMBERS))
-    assert table.y is not None
-    classes = class_counts(table.y, target, option)
+    labels = None if read.task.is_regression else table.y
     encoder = table_encoder(missing)
     X = encoder.fit_transform(table.columns)
     coded = coded_table(encoder, table.columns)
-    n_folds = min(cv, min(classes.values()))
-    equal = equal_rows(coded.codes, table.y, n_folds)
+    n_folds = min(cv, min(classes.values(), default=len(X)))
+    equal = equal_rows(coded.codes, labels, n_folds)
     groups, group_notes = equal.groups, [_equal_rows_note(equal, len(X), table.groups is not None)]
     if table.groups is not None:
-        groups = checked_groups(table.groups, len(X), groups_option)
-        group_notes += _notes_on_groups(table, groups, n_folds, groups_option)
+        groups = checked_groups(table.groups, len(X), names["groups"])
+        group_notes += _notes_on_groups(table, labels, groups, n_folds, names["groups"])
     return LabelledSamples(
         table=table,
         X=X,
         coded=coded,
         y=table.y,
         feature_names=[str(each) for each in encoder.get_feature_names_out()],
-        target=target,
+        target=str(table.target),
         classes=classes,
         notes=[*table.notes, *encoder.notes_, *filter(None, group_notes)],
         n_folds=n_folds,
         missing=missing,
         equal_rows=equal,
         groups=groups,
+        task=read.task,
+        reading=read.reading,
     )
 
 
+def _with_target(
+    table: TableSamples, read: ReadTarget, min_members: int, option: str
+) -> tuple[TableSamples, dict[str, int]]:
+    """Return a table with its target as it is read, without rare classes, and the class sizes."""
+    if read.task.is_regression:
+        return table._replace(y=read.y), {}
+    class_counts(read.y, str(table.target), option)
+    table = _without_rare_classes(table, min_members)
+    assert table.y is not None
+    return table, class_counts(table.y, str(table.target), option)
+
+
 def _notes_on_groups(
-    table: TableSamples, groups: np.ndarray, n_folds: int, option: str
+    table: TableSamples, labels: np.ndarray | None, groups: np.ndarray, n_folds: int, option: str
 ) -> list[str]:
     """Return notes on the given groups. Raise if the rows cannot be split by them."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        check_groups(groups, table.y, n_folds, option)
-    _check_classes_of_groups(groups, table.y, option)
+        check_groups(groups, labels, n_folds, option)
+    if labels is not None:
+        _check_classes_of_groups(groups, labels, option)
     column = f" in column {table.group_name!r}" if table.group_name else ""
     n_groups = len(np.unique(groups))
     note = f"The {n_groups} groups{column} are not split between training and test rows."

@@ -20,6 +20,11 @@ class RaceSettings:
     race_fraction, final_fraction : float
         Fractions of that time for the race, and for the final. The remaining 0.15 is for the
         tuning, and for fits that end after their deadline.
+    reference_fraction : float
+        Largest fraction of that time for each reference model of regression. It is taken from the
+        time of the final.
+    min_reference_seconds : float
+        Time that a reference model may take in any case.
     race_rows_per_root_second : int
         Largest number of rows in the race if there is one second for the race, the final and the
         tuning together. The time of a fit grows with the number of pairs of rows, so the number of
@@ -55,6 +60,9 @@ class RaceSettings:
     min_tuning_members : int
         Parameters are tuned only if each class has at least this many members: three for each
         inner fold.
+    min_tuning_rows : int
+        For numbers, parameters are tuned only if there are at least this many rows. R2 of fewer
+        rows is too noisy to choose by.
     max_final_repeats : int
         Largest number of times that the final splits the rows into folds. The correlated t-test
         gains little from more.
@@ -88,6 +96,8 @@ class RaceSettings:
     choice_fraction: float = 0.7
     race_fraction: float = 0.45
     final_fraction: float = 0.4
+    reference_fraction: float = 0.15
+    min_reference_seconds: float = 3.0
     race_rows_per_root_second: int = 250
     min_race_rows: int = 200
     max_race_values: int = 4_000_000
@@ -100,6 +110,7 @@ class RaceSettings:
     min_race_folds: int = 2
     tuning_folds: int = 3
     min_tuning_members: int = 9
+    min_tuning_rows: int = 45
     max_final_repeats: int = 4
     model_fraction: float = 0.1
     min_model_seconds: float = 2.0

@@ -2,6 +2,31 @@
 
 import numpy as np
 
+MAX_BINS = 10  # of numbers
+MIN_ROWS_PER_BIN = 10
+
+
+def strata(y: np.ndarray, is_regression: bool) -> np.ndarray:
+    """Return the stratum of each row: its class, or the interval of quantiles of its number.
+
+    Parameters
+    ----------
+    y : ndarray
+        Classes or numbers.
+    is_regression : bool
+        Whether y contains numbers to predict rather than classes.
+
+    Examples
+    --------
+    >>> np.bincount(strata(np.arange(35.0), True))
+    array([12, 11, 12])
+    """
+    if not is_regression:
+        return y
+    n_bins = int(np.clip(len(y) // MIN_ROWS_PER_BIN, 1, MAX_BINS))
+    edges = np.quantile(y, np.arange(1, n_bins) / n_bins)
+    return np.searchsorted(np.unique(edges), y, side="right")
+
 
 def stratified_rows(
     rows: np.ndarray, y: np.ndarray, size: int, min_per_class: int, rng: np.random.Generator

@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from dimetric._arrays.namespaces import to_host
 from dimetric._warnings import warn
+from dimetric.advice._sparse import reduced_samples
 from dimetric.data._missing import is_missing
 from dimetric.data._samples import samples_for_distances
 from dimetric.data._tables import open_table
@@ -44,6 +45,8 @@ class TableSamples(NamedTuple):
         Group of each row. Rows of one group are not split between training and test rows.
     group_name : str
         Name of the column of groups, or "".
+    reducer : PCA or None
+        The map of sparse rows to `columns`, if they were reduced.
     """
 
     columns: Any
@@ -55,6 +58,7 @@ class TableSamples(NamedTuple):
     notes: list[str]
     groups: np.ndarray | None = None
     group_name: str = ""
+    reducer: Any = None
 
     def take(self, rows: np.ndarray) -> Any:
         """Return the features of the given rows."""
@@ -161,15 +165,15 @@ def samples_from(
     if target is not None and not is_table:
         raise ValueError(
             f"target={target!r} requires X to be a data frame or a path, but X is "
-            f"{type(X).__name__}. Pass the classes as y."
+            f"{type(X).__name__}. Pass the target as y."
         )
     if y is None and target is None:
         columns = ""
         if hasattr(X, "columns"):
             columns = f" The columns of X are {', '.join(map(str, X.columns))}."
         raise ValueError(
-            "Neither y nor target is given. Pass the classes as y, or pass the name of a column "
-            f"of X as target.{columns}"
+            "Neither y nor target is given. Pass the classes or numbers as y, or pass the name of "
+            f"a column of X as target.{columns}"
         )
     column = groups if isinstance(groups, str) else None
     if column is not None and not is_table:
@@ -259,7 +263,7 @@ def _samples_with_target(
 
 def _samples_of_arrays(X: Any, y: np.ndarray, name: str, missing: str) -> TableSamples:
     """Return the rows of an array, with their target."""
-    X = X if issparse(X) else to_host(X)
+    X, reducer, notes = reduced_samples(X) if issparse(X) else (to_host(X), None, [])
     if X.dtype.kind in "US":
         raise ValueError("X contains strings. Pass a data frame, whose text columns are encoded.")
     X = check_array(
@@ -268,9 +272,8 @@ def _samples_of_arrays(X: Any, y: np.ndarray, name: str, missing: str) -> TableS
     check_consistent_length(X, y)
     columns = {f"x{i}": X[:, i] for i in range(X.shape[1])}
     samples = samples_for_distances(columns | {name: y}, name, missing=missing)
-    return TableSamples(
-        X[samples.rows], samples.y, samples.rows, name, "data", "arrays", samples.notes
-    )
+    rows, notes = samples.rows, [*notes, *samples.notes]
+    return TableSamples(X[rows], samples.y, rows, name, "data", "arrays", notes, reducer=reducer)
 
 
 def class_counts(y: np.ndarray, name: str, option: str = "target") -> dict[str, int]:

@@ -55,10 +55,11 @@ class Fit:
     grid: Any = None
     tuning_cv: int = 5
     tuning_k: int | None = None  # number of neighbours of the tuning criterion
+    score: str = "accuracy"  # "accuracy", or "r2" or "mae" of a regressor
 
     @property
-    def is_classifier(self) -> bool:
-        """Whether the model is a classifier itself, rather than a learner used with k-NN."""
+    def predicts(self) -> bool:
+        """Whether the model is a classifier or regressor, rather than a learner used with k-NN."""
         return self.ks == (None,)
 
 
@@ -114,11 +115,7 @@ def _scores(
 ) -> tuple[list[tuple[float, float]], float, float, dict[str, Any]]:
     """Return the train and test scores, time in seconds, memory in MB and metadata of a fit."""
     train, test = data.splits[fit.split]
-    classes = np.unique(data.y)
-    if len(classes) < 2:
-        raise ValueError(
-            f"Data set {data.name!r} has one class, {classes[0]!r}. At least two are required."
-        )
+    _check_target(data, fit)
     X, X_test, scaler = _scaled(data, fit, train, test)
     y, y_test = data.y[train], data.y[test]
     tuned: dict[str, Any] = {}
@@ -130,7 +127,10 @@ def _scores(
             model, tuned = _tuned(fit, scaler, X, y, data.groups[train])
         seconds = perf_counter() - started
     metadata = _json_metadata(_learner_metadata(model) | tuned)
-    if fit.is_classifier:
+    if fit.score != "accuracy":
+        on_train, on_test = _regression_scores(data, fit, model, train, test, X, X_test)
+        return [(on_train, on_test)], seconds, memory[0], metadata
+    if fit.predicts:
         is_leave_one_out = isinstance(last_step(model), NeighborsEstimator)
         on_train = last_step(model).score() if is_leave_one_out else model.score(X, y)
         return [(on_train, model.score(X_test, y_test))], seconds, memory[0], metadata
@@ -139,6 +139,41 @@ def _scores(
         knn_accuracies(model, None, y, ks), knn_accuracies(model, X_test, y_test, ks), strict=True
     )
     return list(by_k), seconds, memory[0], metadata
+
+
+def _check_target(data: SplitDataSet, fit: Fit) -> None:
+    """Raise if all samples have the same target."""
+    values = np.unique(data.y)
+    if len(values) > 1:
+        return
+    if fit.score == "accuracy":
+        raise ValueError(
+            f"Data set {data.name!r} has one class, {values[0]!r}. At least two are required."
+        )
+    raise ValueError(f"Data set {data.name!r} has the same target for all samples, {values[0]!r}.")
+
+
+def _regression_scores(
+    data: SplitDataSet,
+    fit: Fit,
+    model: Any,
+    train: np.ndarray,
+    test: np.ndarray,
+    X: np.ndarray,
+    X_test: np.ndarray,
+) -> tuple[float, float]:
+    """Return the train and test score of a regressor, as ``score`` of :func:`run` defines them."""
+    last = last_step(model)
+    is_leave_one_out = isinstance(last, NeighborsEstimator)
+    predictions = (last.predict() if is_leave_one_out else model.predict(X)), model.predict(X_test)
+    scores = []
+    for rows, predicted in zip((train, test), predictions, strict=True):
+        error = np.abs(data.y[rows] - np.asarray(predicted, dtype=np.float64))
+        if fit.score == "mae":
+            scores.append(-float(np.mean(error)))
+        else:
+            scores.append(1 - float(np.mean((error / np.std(data.y)) ** 2)))
+    return scores[0], scores[1]
 
 
 def _scaled(
@@ -159,9 +194,9 @@ def _scaled(
 
 
 def _fitted(fit: Fit, X: np.ndarray, y: np.ndarray) -> Any:
-    """Return a fitted classifier."""
+    """Return a fitted classifier or regressor."""
     model = seeded(fit.model, fit.seed)
-    if not fit.is_classifier:
+    if not fit.predicts:
         model = KNNClassifier(max(k for k in fit.ks if k is not None), learner=model)
     return model.fit(X, y)
 
@@ -169,7 +204,7 @@ def _fitted(fit: Fit, X: np.ndarray, y: np.ndarray) -> Any:
 def _tuned(
     fit: Fit, scaler: Any, X: np.ndarray, y: np.ndarray, groups: np.ndarray
 ) -> tuple[Any, dict[str, Any]]:
-    """Return a fitted classifier with tuned parameters, and a dict of its ``best_params``."""
+    """Return a fitted model with tuned parameters, and a dict of its ``best_params``."""
     model, grid, prefix = seeded(fit.model, fit.seed), fit.grid, ""
     if scaler is not None:
         model, prefix = Pipeline([("scale", scaler), ("model", model)]), "model__"
@@ -180,13 +215,19 @@ def _tuned(
         X,
         y,
         grid,
-        criterion="score" if fit.is_classifier else fit.tuning_k,
+        criterion=_tuning_criterion(fit),
         groups=groups,
         cv=min(fit.tuning_cv, len(np.unique(groups))),
         random_state=fit.seed,
     )
     params = {name.removeprefix(prefix): each for name, each in search.best_params_.items()}
     return search.best_estimator_, {"best_params": params}
+
+
+def _tuning_criterion(fit: Fit) -> int | str | None:
+    if fit.score == "mae":
+        return "mae"
+    return "score" if fit.predicts else fit.tuning_k
 
 
 def seeded(model: Any, seed: int) -> Any:

@@ -19,6 +19,8 @@ from dimetric.selection._knn_scores import named_learners
 from dimetric.selection._splits import splits
 from dimetric.supervision._groups import checked_groups
 
+SCORES = ("accuracy", "r2", "mae")
+
 
 def estimator_classes(method: str) -> dict[str, Any]:
     """Return the public learners, embeddings and classifiers with a given method, by name."""
@@ -75,9 +77,34 @@ def models_of(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
             raise TypeError(
                 f"learners[{name!r}]={each!r} must be a learner, such as NCA(), or its name."
             )
-        if each is not None and is_regressor(each):
-            raise TypeError(f"{name} is a regressor, but a benchmark compares classifiers.")
     return models
+
+
+def check_score(score: str, models: Mapping[str, Any]) -> None:
+    """Raise if a model cannot be evaluated by a score.
+
+    Examples
+    --------
+    >>> check_score("r2", {"KNNRegressor": learner_named("KNNRegressor")})
+    >>> check_score("r2", {"NCA": learner_named("NCA")})
+    Traceback (most recent call last):
+    ...
+    TypeError: NCA is not a regressor, but score='r2' compares regressors. Pass KNNRegressor(...
+    """
+    if score not in SCORES:
+        raise ValueError(f"score={score!r} must be 'accuracy', 'r2' or 'mae'.")
+    for name, each in models.items():
+        regresses = each is not None and is_regressor(each)
+        if score == "accuracy" and regresses:
+            raise TypeError(
+                f"{name} is a regressor, but score='accuracy' compares classifiers. Set "
+                "score='r2' or score='mae'."
+            )
+        if score != "accuracy" and not regresses:
+            raise TypeError(
+                f"{name} is not a regressor, but score={score!r} compares regressors. Pass "
+                "KNNRegressor(learner=...)."
+            )
 
 
 def data_sets_of(data_sets: Any, folder: str | Path | None) -> dict[str, DataSet]:
@@ -119,6 +146,7 @@ def split_data_sets(
     fold_column: str | None,
     scale: str | None,
     groups: Mapping[str, Any] | str | None,
+    score: str = "accuracy",
     **split_by: Any,
 ) -> list[SplitDataSet]:
     """Return data sets with their splits into training and test samples.
@@ -133,6 +161,8 @@ def split_data_sets(
         How features are scaled.
     groups : mapping of str to array-like, str or None
         Groups of the samples by the name of the data set, or the name of a column in ``extra``.
+    score : {"accuracy", "r2", "mae"}, default="accuracy"
+        Data sets need classes for the accuracy, and numbers for the other scores.
     **split_by : cv, n_repeats, random_state
         How to split data sets without this column.
     """
@@ -143,7 +173,9 @@ def split_data_sets(
         )
     by_name = _groups_of(sets, groups)
     return [
-        _split_data_set(name, each, fold_column, scale, by_name.get(name), split_by)
+        _split_data_set(
+            name, each, _target(name, each, score), fold_column, scale, by_name.get(name), split_by
+        )
         for name, each in sets.items()
     ]
 
@@ -175,14 +207,12 @@ def _groups_of(sets: dict[str, DataSet], groups: Mapping[str, Any] | str | None)
 def _split_data_set(
     name: str,
     data: DataSet,
+    y: np.ndarray,
     fold_column: str | None,
     scale: str | None,
     groups: Any,
     split_by: dict[str, Any],
 ) -> SplitDataSet:
-    if data.y is None or type_of_target(data.y) not in ("binary", "multiclass"):
-        raise ValueError(f"Data set {name!r} has no classes. A benchmark requires them.")
-    y = data.y.astype(str) if data.y.dtype == object else data.y
     if groups is not None:
         groups = checked_groups(groups, len(y), f"groups[{name!r}]")
     if fold_column is not None and fold_column in data.extra:
@@ -201,6 +231,21 @@ def _split_data_set(
         warn(f"Data set {name!r}: {each.message}", each.category)
     n_folds = len(parts) // split_by["n_repeats"]
     return SplitDataSet(name, data.X, y, parts, n_folds, scale, groups)
+
+
+def _target(name: str, data: DataSet, score: str) -> np.ndarray:
+    """Return the target of a data set: classes for the accuracy, floats for other scores."""
+    y = data.y
+    if score == "accuracy":
+        if y is None or type_of_target(y) not in ("binary", "multiclass"):
+            raise ValueError(f"Data set {name!r} has no classes. A benchmark requires them.")
+        return y.astype(str) if y.dtype == object else y
+    if y is None or y.ndim != 1 or y.dtype.kind not in "iuf" or not np.isfinite(y).all():
+        raise ValueError(
+            f"Data set {name!r}: score={score!r} requires a finite number as the target of "
+            "each sample."
+        )
+    return y.astype(np.float64)
 
 
 def check_options(scale: Any, time_budget: Any, random_state: Any, n_jobs: Any) -> None:

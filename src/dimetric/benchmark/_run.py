@@ -7,12 +7,18 @@ from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
 
 from dimetric._arguments import check_types
 from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._cells import Fit, SplitDataSet
-from dimetric.benchmark._inputs import check_options, data_sets_of, models_of, split_data_sets
+from dimetric.benchmark._inputs import (
+    check_options,
+    check_score,
+    data_sets_of,
+    models_of,
+    split_data_sets,
+)
 from dimetric.benchmark._result import BenchmarkResult
 from dimetric.benchmark._scheduler import Callback, Hooks, Job, Scheduler, learner_key
 from dimetric.benchmark._store import Store
@@ -32,6 +38,7 @@ def run(
     fold_column: str | None = None,
     groups: Any = None,
     scale: str | None = "fold",
+    score: str = "accuracy",
     param_grids: Mapping[str, Any] | None = None,
     tuning_cv: int = 5,
     time_budget: float | None = None,
@@ -81,10 +88,17 @@ def run(
         How to scale features to [0, 1]. "fold" uses the training samples of each fold, and those of
         each inner fold for tuning. "set" uses
         all samples, including test samples, as in many published results. None does not scale.
+    score : {"accuracy", "r2", "mae"}, default="accuracy"
+        Score of the predictions. "r2" and "mae" require regressors and data sets of numbers, and
+        the folds are not stratified. "mae" is the mean absolute error with a minus sign, so that
+        greater is better. "r2" is the coefficient of determination,
+        1 - (mean squared error in the fold) / (variance of the targets of the whole data set). All
+        folds have the same denominator, because the variance within a small fold is noisy. So
+        the mean over folds of equal size is R2 of all cross-validated predictions.
     param_grids : mapping of learners' names to grids, optional
         Grids of parameters to tune within each fold by :func:`~dimetric.selection.tune`. Metric
-        learners are tuned for the accuracy with the first value of `n_neighbors`, classifiers for
-        their own score.
+        learners are tuned for the accuracy with the first value of `n_neighbors`, classifiers and
+        regressors for their own score, or for the mean absolute error if that is `score`.
     tuning_cv : int, default=5
         Number of folds for tuning.
     time_budget : float or None, default=None
@@ -135,10 +149,14 @@ def run(
            [0.97, 0.99]])
     """
     check_options(scale, time_budget, random_state, n_jobs)
-    fits = _fits(models_of(learners), checked_neighbors(n_neighbors), param_grids, tuning_cv)
+    models = models_of(learners)
+    check_score(score, models)
+    fits = _fits(models, checked_neighbors(n_neighbors), param_grids, tuning_cv, score)
     sets = data_sets_of(data_sets, folder)
     split_by = {"cv": cv, "n_repeats": n_repeats, "random_state": random_state}
-    jobs = _jobs(fits, split_data_sets(sets, fold_column, scale, groups, **split_by), random_state)
+    split_by["stratify"] = score == "accuracy"
+    split_sets = split_data_sets(sets, fold_column, scale, groups, score, **split_by)
+    jobs = _jobs(fits, split_sets, random_state)
     opened = store if isinstance(store, Store) else Store(store)
     try:
         n_workers = None if n_jobs is None else joblib.effective_n_jobs(n_jobs)
@@ -154,6 +172,7 @@ def _fits(
     ks: tuple[int, ...],
     param_grids: Mapping[str, Any] | None,
     tuning_cv: int,
+    score: str,
 ) -> dict[str, Fit]:
     """Return a template fit for each learner. Split and seed are set later."""
     grids = dict(param_grids or {})
@@ -165,8 +184,9 @@ def _fits(
         )
     fits = {}
     for name, model in models.items():
-        fit_ks = (None,) if model is not None and is_classifier(model) else ks
-        fits[name] = Fit(name, model, fit_ks, 0, 0, grids.get(name), tuning_cv, fit_ks[0])
+        predicts = model is not None and (is_classifier(model) or is_regressor(model))
+        fit_ks = (None,) if predicts else ks
+        fits[name] = Fit(name, model, fit_ks, 0, 0, grids.get(name), tuning_cv, fit_ks[0], score)
     return fits
 
 

@@ -25,7 +25,7 @@ def learner_key(fit: Fit) -> str:
     """Return the key of a learner and its tuning. It does not depend on the data."""
     tuning = None if fit.grid is None else (fit.grid, fit.tuning_cv, fit.tuning_k)
     try:
-        return key_of(fit.model, tuning)
+        return key_of(fit.model, tuning, fit.score)
     except Exception as error:
         why = next(iter(error.args), error)
         raise TypeError(

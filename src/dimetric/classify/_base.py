@@ -1,14 +1,24 @@
 """Base classes of classifiers and regressors that use a learned distance."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, check_consistent_length
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
+)
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from dimetric._arguments import ArgumentErrorMixin
+from dimetric._arrays.labels import dense_y, encode_labels
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
 from dimetric._arrays.validation import (
     checked_samples,
@@ -16,6 +26,18 @@ from dimetric._arrays.validation import (
     rescale_for_squares,
 )
 from dimetric._compat import HasMethods
+from dimetric.classify._training import Training
+from dimetric.classify._weights import (
+    CLASS_WEIGHT_CONSTRAINT,
+    ClassWeights,
+    labelled_rows,
+    samples_used,
+    training_weights,
+    weight_arguments,
+)
+from dimetric.learners._pair_explanation import explain_pair_with
+from dimetric.linalg.row_basis import is_made_dense
+from dimetric.supervision._weights import checked_sample_weight
 
 
 class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
@@ -38,35 +60,119 @@ class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
     learner: Any
     learner_: Any
 
-    _accepts_sparse: ClassVar[bool] = False
+    _accepts_sparse: ClassVar[bool] = True
+    _min_samples: ClassVar[int] = 1
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learner": [HasMethods(["fit", "transform"]), None],
     }
 
     @abstractmethod
-    def fit(self, X: Array, y: Any) -> Self:
+    def fit(self, X: Array, y: Any, sample_weight: Any = None) -> Self:
         """Fit the learner and store what predictions require."""
 
-    def _fit_learner(self, X: Array, y: Any, learner: Any = None) -> Array:
-        """Fit a copy of `learner` and return the mapped samples.
+    def _fit_learner(
+        self, training: Training, *, weights_given: bool = True, default: Any = None
+    ) -> Array:
+        """Fit a copy of the learner and return the mapped labelled samples.
 
-        `learner` is by default ``self.learner``.
+        Parameters
+        ----------
+        training : Training
+            Samples, labels or targets, and weights. The weights are passed to the learner if it
+            uses weights.
+        weights_given : bool, default=True
+            Whether the user gave sample weights. Otherwise the weights are those of the classes.
+        default : learner, optional
+            The learner to fit if the parameter `learner` is None.
         """
+        X, y, weights = training.samples, training.learner_y, training.learner_weights
         rescale_for_squares(X)  # raises if the dtype cannot hold squares of the values
-        learner = self.learner if learner is None else learner
+        learner = default if self.learner is None else self.learner
         self.learner_ = None if learner is None else clone(learner)
         if learner is None:
             return X
+        arguments = {}
+        if weights is not None:
+            arguments = self._learner_arguments(weights, weights_given)
         # An embedding maps training samples differently from new samples, so use fit_transform.
         if hasattr(self.learner_, "fit_transform"):
-            return _as_array(self.learner_.fit_transform(X, y))
-        return _as_array(self.learner_.fit(X, y).transform(X))
+            mapped = self.learner_.fit_transform(X, y, **arguments)
+        else:
+            mapped = self.learner_.fit(X, y, **arguments).transform(X)
+        return samples_used(_as_array(mapped), training.labelled)
+
+    def _learner_arguments(self, weights: np.ndarray, weights_given: bool) -> dict[str, Any]:
+        """Return the arguments that pass weights to ``fit`` of the learner.
+
+        With metadata routing, the learner must request weights, or refuse them.
+        """
+        if self.learner is None or not get_config()["enable_metadata_routing"]:
+            return weight_arguments(self.learner_, weights)
+        requested = get_routing_for_object(self.learner).consumes("fit", ["sample_weight"])
+        if not weights_given and not requested:
+            return {}
+        return process_routing(self, "fit", sample_weight=weights)["learner"]["fit"]
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the metadata that ``fit`` and ``score`` use, and the metadata of the learner.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            As described in scikit-learn's guide to metadata routing.
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if self.learner is None:
+            return router
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return router.add(learner=self.learner, method_mapping=mapping)
+
+    def explain_pair(self, x: Array, x2: Array) -> Array:
+        r"""Return the part of each feature in the squared distance between two samples.
+
+        .. math:: d^2(x, x') = \sum_k \delta_k (M \delta)_k, \qquad \delta = x - x'
+
+        A part may be negative. Without a learner, M is the identity. If the learner is a pipeline,
+        the parts refer to the features of its last step, such as scaled features.
+
+        Parameters
+        ----------
+        x, x2 : array-like of shape (n_features,) or (n_samples, n_features)
+            Samples. The rows of two blocks are compared one by one, and one sample is compared with
+            all rows of a block.
+
+        Returns
+        -------
+        parts : array of shape (n_features,) or (n_samples, n_features)
+            The parts :math:`\delta_k (M \delta)_k`, which sum to the squared distance.
+        """
+        check_is_fitted(self)
+        self._require_one_metric()
+        return explain_pair_with(self, self.learner_, x, x2)
+
+    def _check_samples(self, X: Array) -> None:
+        """Raise if training samples, which are already validated, do not suit the metric."""
+
+    def _require_one_metric(self) -> None:
+        """Raise if distances are not Euclidean distances of mapped samples."""
 
     def _mapped(self, X: Array) -> Array:
         """Validate new samples and return them mapped by the learner."""
         check_is_fitted(self)
         samples = checked_samples(self, X, reset=False)
         return samples if self.learner_ is None else _as_array(self.learner_.transform(samples))
+
+    def _made_dense(self, Z: Array) -> Array:
+        """Return mapped samples as a dense array. Raise if sparse samples are too large."""
+        if not sparse.issparse(Z):
+            return Z
+        if not is_made_dense(*Z.shape):
+            raise ValueError(
+                f"{type(self).__name__} needs dense mapped samples, but sparse samples of shape "
+                f"{Z.shape} are too large to be made dense. Set a learner that maps them to fewer "
+                "components, for example learner=PCA(n_components=50)."
+            )
+        return Z.toarray()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -78,20 +184,34 @@ class DistanceClassifier(ClassifierMixin, DistanceEstimator):
     """Base class of classifiers that score each class by distances and predict the best one."""
 
     classes_: np.ndarray
+    class_weight: ClassWeights
 
-    _min_samples: ClassVar[int] = 1
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DistanceEstimator._parameter_constraints,
+        "class_weight": CLASS_WEIGHT_CONSTRAINT,
+    }
 
     @abstractmethod
     def _class_scores(self, X: Any) -> Array:
         """Return the score of each class for each sample, of shape (n_samples, n_classes)."""
 
-    def _checked_classes(self, X: Any, y: Any) -> tuple[Array, np.ndarray]:
-        """Validate X and y, set ``classes_``, and return the samples and their class codes."""
+    def _checked_training(
+        self, X: Any, y: Any, sample_weight: Any, *, multi_output: bool = False
+    ) -> Training:
+        """Validate the arguments of ``fit``, set ``classes_`` and leave out rows of weight 0.
+
+        Labels that the learner takes for missing are not classes.
+        """
         samples, labels = checked_samples_with_labels(
-            self, X, y, reset=True, min_samples=self._min_samples
+            self, X, y, reset=True, min_samples=self._min_samples, multi_output=multi_output
         )
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        return samples, codes
+        is_labelled = labelled_rows(self.learner, labels)
+        weights = training_weights(sample_weight, labels, self.class_weight, is_labelled)
+        training = Training.of(self, samples, labels, weights, is_labelled)
+        encoded = [encode_labels(each) for each in np.atleast_2d(training.y.T)]
+        classes, codes = [each for each, _ in encoded], [each for _, each in encoded]
+        self.classes_ = classes if multi_output else classes[0]  # type: ignore[assignment]
+        return replace(training, codes=np.stack(codes, axis=1) if multi_output else codes[0])
 
     def predict(self, X: Array) -> Array:
         """Predict the class of each sample.
@@ -141,9 +261,9 @@ def accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
     """
     if y is None:
         raise ValueError("y is None, but the accuracy requires the true labels y.")
-    y, predicted = to_host(y) if is_foreign(y) else y, to_host(predicted)
+    y, predicted = dense_y(y), to_host(predicted)
     y = column_or_1d(y) if predicted.ndim == 1 else np.asarray(y)
-    check_consistent_length(y, predicted, sample_weight)
+    check_consistent_length(y, predicted)
     if "O" not in y.dtype.kind + predicted.dtype.kind and y.dtype.kind != predicted.dtype.kind:
         kinds = ["string" if labels.dtype.kind in "US" else "numeric" for labels in (y, predicted)]
         if kinds[0] != kinds[1]:
@@ -151,7 +271,7 @@ def accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
     if y.shape != predicted.shape:
         raise ValueError(f"y has shape {y.shape}, but the predicted labels have {predicted.shape}.")
     correct = y == predicted if y.ndim == 1 else np.all(y == predicted, axis=1)
-    return float(np.average(correct, weights=sample_weight))
+    return float(np.average(correct, weights=checked_sample_weight(sample_weight, len(correct))))
 
 
 def values_like(values: np.ndarray, X: Any) -> Array:

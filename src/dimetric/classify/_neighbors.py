@@ -1,6 +1,5 @@
-"""Search for the nearest training samples, and the weights of their votes."""
+"""Search for the nearest training samples."""
 
-from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -10,18 +9,21 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
+from dimetric._arrays.namespaces import (
+    Array,
+    asarray_like,
+    is_foreign,
+    namespace,
+    take_rows,
+    to_host,
+)
 from dimetric._compat import Interval, StrOptions
 from dimetric.classify._base import DistanceEstimator, values_like
+from dimetric.classify._training import Training
+from dimetric.classify._votes import Weights
+from dimetric.classify._weights import relative_weights
 from dimetric.neighbors.metric_search import Metric, is_euclidean
-from dimetric.neighbors.queries import relative_tolerance
-from dimetric.neighbors.ties import Neighborhoods, WeightFunction
-
-# Votes for two classes that differ by less than this multiple of the tolerance of distances count
-# as equal. Weights 1 / distance have larger relative errors than distances.
-VOTE_TOLERANCE = 16
-
-Weights = str | Callable[[np.ndarray], np.ndarray] | None
+from dimetric.neighbors.ties import Neighborhoods
 
 
 class NeighborsEstimator(DistanceEstimator):
@@ -34,7 +36,6 @@ class NeighborsEstimator(DistanceEstimator):
     n_samples_fit_: int
     _points: Array
 
-    _accepts_sparse = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DistanceEstimator._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -69,7 +70,8 @@ class NeighborsEstimator(DistanceEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. If None, the training samples are used, and a sample is not its own neighbour.
+            Samples. If None, the training samples with a label and a positive weight are used, and
+            a sample is not its own neighbour.
         n_neighbors : int, optional
             Number of neighbours. The default is the parameter `n_neighbors` of the estimator.
         return_distance : bool, default=True
@@ -83,6 +85,8 @@ class NeighborsEstimator(DistanceEstimator):
         """
         near, k = self._neighborhoods(X, n_neighbors)
         distances, indices = near.listed(k)
+        rows = self._rows_used()
+        indices = indices if rows is None else rows[indices]
         return (distances, indices) if return_distance else indices
 
     def _neighborhoods(self, X: Array | None, n_neighbors: int | None = None) -> tuple[Any, int]:
@@ -95,7 +99,11 @@ class NeighborsEstimator(DistanceEstimator):
             raise ValueError(
                 f"n_neighbors={k} must be an int between 1 and the number of {others}, {available}."
             )
-        return self._search(None if X is None else self._mapped(X), int(k)), int(k)
+        Z = None if X is None else self._mapped(X)
+        rows = self._rows_used()
+        if Z is not None and rows is not None and self.metric == "precomputed":
+            Z = take_rows(Z.T, rows).T
+        return self._search(Z, int(k)), int(k)
 
     def _search(self, Z: Array | None, k: int) -> Any:
         """Return the neighbours of mapped samples Z, or of the training samples if Z is None."""
@@ -113,24 +121,61 @@ class NeighborsEstimator(DistanceEstimator):
         """Return predictions in the namespace of X, or of the training samples if X is None."""
         return values_like(values, self._points if X is None else X)
 
-    def _keep_mapped(self, X: Array, y: np.ndarray) -> None:
-        """Fit the learner, and store the mapped training samples."""
-        n = X.shape[0]
+    def _keep_mapped(self, training: Training, *, weights_given: bool) -> None:
+        """Fit the learner, and store the mapped training samples and their weights."""
+        n, which = training.n_labelled, ""
+        if training.rows is not None:
+            which = f", the number of {'' if training.labelled is None else 'labelled '}samples"
+            which += " of positive weight"
         if self.n_neighbors > n:
             raise ValueError(
-                f"n_neighbors={self.n_neighbors} is larger than n_samples={n}. Choose a smaller "
-                "n_neighbors."
+                f"n_neighbors={self.n_neighbors} is larger than n_samples={n}{which}. Choose a "
+                "smaller n_neighbors."
             )
-        if self.metric == "precomputed":
-            _check_precomputed(X, self.learner)
         try:
-            self._points = self._fit_learner(X, y)
+            self._points = self._fit_learner(training, weights_given=weights_given)
         except ValueError as error:
             # scikit-learn's checks of class labels raise these messages.
-            if "Unknown label type" in str(error) or "should be a 1d array" in str(error):
-                raise ValueError(class_learner_message(self.learner, y)) from error
+            are_no_classes = "Unknown label type" in str(error) or "be a 1d array" in str(error)
+            if are_no_classes and learns_from_classes(self.learner):
+                raise ValueError(class_learner_message(self, training.y)) from error
             raise
         self.n_samples_fit_ = n
+        # Attributes of weights are missing in models without weights.
+        for name, value in (
+            ("_vote_weights", relative_weights(training.weights)),
+            ("_rows", training.rows),
+        ):
+            self.__dict__.pop(name, None)
+            if value is not None:
+                setattr(self, name, value)
+
+    def _weights_of_votes(self) -> np.ndarray | None:
+        """Return the weights of the training samples, at most 1, or None if all are equal."""
+        return getattr(self, "_vote_weights", None)
+
+    def _rows_used(self) -> np.ndarray | None:
+        """Return the row indices of the training samples in X, or None if these are all rows."""
+        return getattr(self, "_rows", None)
+
+    def _of_training_rows(self, values: Any) -> Any:
+        """Return the values of the training samples, if there is one for each row of X."""
+        rows = self._rows_used()
+        if rows is None or values is None:
+            return values
+        values = to_host(values) if is_foreign(values) else np.asarray(values)
+        return values if len(values) <= rows[-1] else values[rows]
+
+    def _require_one_metric(self) -> None:
+        if not is_euclidean(self.metric, self.metric_params):
+            raise ValueError(
+                f"metric={self.metric!r} is not Euclidean, so squared distances are not sums over "
+                "features. Set metric='euclidean'."
+            )
+
+    def _check_samples(self, X: Array) -> None:
+        if self.metric == "precomputed":
+            _check_precomputed(X, self.learner)
 
     def _check_metric(self, X: Any) -> None:
         """Raise if the metric is unknown, lacks a parameter, or does not support sparse X."""
@@ -172,17 +217,21 @@ def learns_from_classes(learner: Any) -> bool:
     """
     parts = [learner, *learner.get_params().values()] if hasattr(learner, "get_params") else []
     return any(
-        isinstance(part, ClassifierMixin) or bool(getattr(part, "_supervision_kinds", ()))
+        isinstance(part, ClassifierMixin)
+        or (bool(getattr(part, "_supervision_kinds", ())) and part._learns_from_classes())
         for part in parts
     )
 
 
-def class_learner_message(learner: Any, y: np.ndarray) -> str:
+def class_learner_message(model: NeighborsEstimator, y: np.ndarray) -> str:
     """Return the error message for a learner that cannot learn from the targets y."""
     has = "continuous targets" if y.ndim == 1 else f"{y.shape[1]} outputs"
+    remedy = 'MLKR or NCA(cost="squared")'
+    if isinstance(model, ClassifierMixin):
+        remedy = 'NCA(cost="jaccard") for several labels per sample'
     return (
-        f"learner={learner!r} learns from one class per sample, but y has {has}. Use an "
-        "unsupervised learner, such as PCA or Covariance, or learner=None."
+        f"learner={model.learner!r} learns from one class per sample, but y has {has}. Use "
+        f"{remedy}, an unsupervised learner, such as PCA or Covariance, or learner=None."
     )
 
 
@@ -216,94 +265,3 @@ def points_like(points: Array, Z: Array) -> Array:
     if is_foreign(Z):
         return asarray_like(points, Z)
     return to_host(points) if is_foreign(points) else points
-
-
-def weights_of(distances: np.ndarray, weights: Weights) -> np.ndarray:
-    """Return the weights of neighbours at given distances.
-
-    Examples
-    --------
-    >>> weights_of(np.array([[1.0, 4.0], [0.0, 2.0]]), "distance")
-    array([[1.  , 0.25],
-           [1.  , 0.  ]])
-    """
-    if callable(weights):
-        values = np.asarray(weights(distances), dtype=np.float64)
-        if values.shape != distances.shape:
-            raise ValueError(
-                "weights must return an array of the same shape as the distances, "
-                f"{distances.shape}, but returned shape {values.shape}."
-            )
-        if not np.all(np.isfinite(values) & (values >= 0)):
-            raise ValueError(
-                "weights must return finite numbers of at least 0, but returned negative, infinite "
-                "or NaN values."
-            )
-    else:
-        with np.errstate(divide="ignore"):
-            values = 1 / distances
-        at_zero = np.isinf(values)  # includes distances so small that their inverse overflows
-        values = np.where(np.any(at_zero, axis=1, keepdims=True), at_zero, values)
-    if np.any(np.all(values == 0, axis=1)):
-        raise ValueError(
-            "All neighbours of a sample have weight 0. weights must return at least one positive "
-            "weight for each sample."
-        )
-    return values
-
-
-def has_several_outputs(y: Any) -> bool:
-    """Return whether y is a matrix with several columns.
-
-    Examples
-    --------
-    >>> has_several_outputs([0, 1]), has_several_outputs([[0], [1]])
-    (False, False)
-    >>> has_several_outputs([[0, 1], [1, 1]])
-    True
-    """
-    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
-    return len(shape) == 2 and shape[1] > 1
-
-
-def weight_function(weights: Weights) -> WeightFunction | None:
-    """Return the function that returns weights from distances, or None if all weights are 1."""
-    if weights is None or weights == "uniform":
-        return None
-    return lambda distances: weights_of(distances, weights)
-
-
-def one_hot_rows(outputs: Sequence[tuple[np.ndarray, int]]) -> sparse.csr_array:
-    """Return the indicators of classes as a sparse array with a column for each class.
-
-    Parameters
-    ----------
-    outputs : sequence of (ndarray of shape (n,), int)
-        For each output, the codes of the samples and the number of classes.
-
-    Examples
-    --------
-    >>> one_hot_rows([(np.array([0, 1]), 2), (np.array([2, 0]), 3)]).toarray()
-    array([[1., 0., 0., 0., 1.],
-           [0., 1., 1., 0., 0.]])
-    """
-    for codes, n_classes in outputs:
-        if np.any((codes < 0) | (codes >= n_classes)):  # from a damaged model file
-            raise ValueError(f"Class codes must be between 0 and {n_classes - 1}.")
-    first = np.cumsum([0, *(n_classes for _, n_classes in outputs)])
-    columns = np.stack([codes + first[i] for i, (codes, _) in enumerate(outputs)], axis=1)
-    n, m = columns.shape
-    starts = np.arange(0, n * m + 1, m)
-    return sparse.csr_array((np.ones(n * m), columns.ravel(), starts), shape=(n, first[-1]))
-
-
-def most_voted(votes: np.ndarray, points: Array) -> np.ndarray:
-    """Return the first class of each row whose votes are the most, up to rounding.
-
-    Examples
-    --------
-    >>> most_voted(np.array([[0.1 + 0.2, 0.3, 0.0], [0.3, 0.1 + 0.2, 0.0]]), np.zeros(1))
-    array([0, 0])
-    """
-    tolerance = VOTE_TOLERANCE * relative_tolerance(points)
-    return np.argmax(votes >= (1 - tolerance) * np.max(votes, axis=1, keepdims=True), axis=1)

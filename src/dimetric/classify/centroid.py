@@ -6,12 +6,14 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric._arrays.validation import checked_mapped, ignoring_overflow
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
+from dimetric.classify._weights import ClassWeights, relative_weights
 from dimetric.learners._class_clusters import class_clusters
 from dimetric.objectives.centroids import group_means
 
@@ -24,7 +26,7 @@ class CentroidClassifier(DistanceClassifier):
     _owners: np.ndarray  # class code of each centroid
 
     @abstractmethod
-    def _clusters(self, Z: Array, codes: np.ndarray) -> np.ndarray:
+    def _clusters(self, Z: Array, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """Return the cluster index of each mapped sample.
 
         Clusters are numbered from 0 in the order of classes. All samples of a cluster have the
@@ -32,7 +34,7 @@ class CentroidClassifier(DistanceClassifier):
         """
 
     @fit_method
-    def fit(self, X: Array, y: Any) -> Self:
+    def fit(self, X: Array, y: Any, sample_weight: Any = None) -> Self:
         """Learn the distance and find the centroids.
 
         Parameters
@@ -42,19 +44,23 @@ class CentroidClassifier(DistanceClassifier):
             namespace.
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which are at least 0. A sample of weight 0 is left out. The
+            weights are also passed to the learner if it uses weights.
 
         Returns
         -------
         self : object
             The fitted classifier.
         """
-        samples, codes = self._checked_classes(X, y)
-        Z = self._fit_learner(samples, self.classes_[codes])
-        clusters = self._clusters(Z, codes)
+        training = self._checked_training(X, y, sample_weight)
+        codes, weights = training.codes, relative_weights(training.weights)
+        Z = self._fit_learner(training, weights_given=sample_weight is not None)
+        clusters = self._clusters(Z, codes, weights)
         owners = np.empty(np.max(clusters) + 1, dtype=np.int64)
         owners[clusters] = codes
         self._owners = owners
-        self.centroids_ = group_means(Z, clusters, len(owners))
+        self.centroids_ = group_means(Z, clusters, len(owners), weights)
         self.centroid_classes_ = self.classes_[owners]
         return self
 
@@ -82,8 +88,11 @@ class CentroidClassifier(DistanceClassifier):
         Z = self._mapped(X)
         xp = namespace(Z)
         C = asarray_like(self.centroids_, Z, dtype=xp.float64)
-        centre = xp.mean(C, axis=0)
-        D = squared_distances(xp.astype(Z, xp.float64) - centre, C - centre)
+        if sparse.issparse(Z):  # centred samples would be dense
+            D = squared_distances(Z.astype(np.float64), C)
+        else:
+            centre = xp.mean(C, axis=0)
+            D = squared_distances(xp.astype(Z, xp.float64) - centre, C - centre)
         starts = np.searchsorted(self._owners, np.arange(len(self.classes_) + 1)).tolist()
         by_class = [xp.min(D[:, first:last], axis=1) for first, last in pairwise(starts)]
         return checked_mapped(xp.astype(-xp.stack(by_class, axis=1) / 2, Z.dtype))
@@ -95,14 +104,20 @@ class NCMClassifier(CentroidClassifier):
     .. math:: \hat y(x) = \arg\min_c |L x - \mu_c|^2, \qquad
               p(c \mid x) = \frac{e^{-|L x - \mu_c|^2 / 2}}{\sum_{c'} e^{-|L x - \mu_{c'}|^2 / 2}}
 
-    L is the map of the learner, and :math:`\mu_c` is the mean of the mapped samples of class c. The
+    L is the map of the learner, and :math:`\mu_c` is the mean of the mapped samples of class c,
+    weighted by the sample weights if there are any: a sample of weight 2 counts as two samples. The
     probabilities follow the model of :class:`~dimetric.NCMML` [1]_.
 
     Parameters
     ----------
     learner : learner or None, default=None
         Learner of the distance, or any transformer. A copy of it is fitted. If None, the Euclidean
-        distance is used.
+        distance is used. Samples whose label is the learner's parameter ``unlabelled`` only teach
+        the learner: they belong to no centroid.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. A class that is not in the dict
+        has the weight 1. With ``"balanced"``, all classes have the same total weight. Centroids do
+        not depend on the weight of their class, so these weights matter only to the learner.
 
     Attributes
     ----------
@@ -132,10 +147,11 @@ class NCMClassifier(CentroidClassifier):
     [0.93, 0.99]
     """
 
-    def __init__(self, learner: Any = None) -> None:
+    def __init__(self, learner: Any = None, *, class_weight: ClassWeights = None) -> None:
         self.learner = learner
+        self.class_weight = class_weight
 
-    def _clusters(self, Z: Array, codes: np.ndarray) -> np.ndarray:
+    def _clusters(self, Z: Array, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         return codes
 
 
@@ -145,8 +161,9 @@ class NCMCClassifier(CentroidClassifier):
     .. math:: \hat y(x) = \arg\min_c \min_{m: y_m = c} |L x - \mu_m|^2
 
     L is the map of the learner. The centroids :math:`\mu_m` of a class are the result of k-means on
-    its mapped samples. The probabilities are a softmax over the nearest centroid of each class, so
-    the predicted class is the most probable one.
+    its mapped samples, weighted by the sample weights if there are any. The probabilities are a
+    softmax over the nearest centroid of each class, so the predicted class is the most probable
+    one.
 
     Parameters
     ----------
@@ -155,9 +172,14 @@ class NCMCClassifier(CentroidClassifier):
         order of ``classes_``. A class has at most as many centroids as distinct samples.
     learner : learner or None, default=None
         Learner of the distance, or any transformer. A copy of it is fitted. If None, the Euclidean
-        distance is used.
+        distance is used. Samples whose label is the learner's parameter ``unlabelled`` only teach
+        the learner: they belong to no centroid.
     random_state : int, RandomState or None, default=None
         Random seed of k-means, which keeps the best of 10 starts.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. A class that is not in the dict
+        has the weight 1. With ``"balanced"``, all classes have the same total weight. Centroids do
+        not depend on the weight of their class, so these weights matter only to the learner.
 
     Attributes
     ----------
@@ -188,11 +210,17 @@ class NCMCClassifier(CentroidClassifier):
     }
 
     def __init__(
-        self, n_centroids: Any = 3, *, learner: Any = None, random_state: Any = None
+        self,
+        n_centroids: Any = 3,
+        *,
+        learner: Any = None,
+        random_state: Any = None,
+        class_weight: ClassWeights = None,
     ) -> None:
         self.n_centroids = n_centroids
         self.learner = learner
         self.random_state = random_state
+        self.class_weight = class_weight
 
-    def _clusters(self, Z: Array, codes: np.ndarray) -> np.ndarray:
-        return class_clusters(Z, codes, self.n_centroids, self.classes_, self.random_state)
+    def _clusters(self, Z: Array, codes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        return class_clusters(Z, codes, self.n_centroids, self.classes_, self.random_state, weights)

@@ -20,6 +20,8 @@ from dimetric._arrays.squared_distances import squared_distances
 from dimetric._arrays.validation import checked_mapped, ignoring_overflow
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
+from dimetric.classify._training import Training
+from dimetric.classify._weights import ClassWeights, relative_weights
 from dimetric.learners.lmnn import LMNN
 from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.targets import checked_targets, in_user_order, nearest_targets
@@ -41,12 +43,16 @@ class EnergyClassifier(DistanceClassifier):
     violations of the margins of these samples by x [1]_. The weights :math:`w_{ij}` of targets
     differ from 1 only if they are tied, see :class:`~dimetric.LMNN`.
 
+    With sample weights, divided by their mean, the weight of l multiplies its term in the second
+    sum, and the weight of i its terms in the third sum. The targets are found without weights.
+
     Parameters
     ----------
     learner : learner or None, default=None
         Learner of the distance, or any transformer. A copy of it is fitted. If None,
         :class:`~dimetric.learners.lmnn.LMNN` with the parameters below is used. The margin of 1
-        is a squared learned distance, so the scale of the learned distance matters.
+        is a squared learned distance, so the scale of the learned distance matters. Samples whose
+        label is the learner's parameter ``unlabelled`` only teach the learner.
     n_neighbors : int or None, default=None
         Number of targets of a sample. If None, the ``n_neighbors`` of the learner is used, or 3
         if the learner has none. In a class with fewer samples, the sums over the targets of x are
@@ -54,12 +60,16 @@ class EnergyClassifier(DistanceClassifier):
     mu : float or None, default=None
         Weight of the margin terms, between 0 and 1. If None, the ``mu`` of the learner is
         used, or 0.5 if the learner has none.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. A class that is not in the dict
+        has the weight 1. With ``"balanced"``, all classes have the same total weight.
 
     Attributes
     ----------
     targets_, target_weights_ : ndarray of shape (n_samples, k)
         Row indices and weights of the targets of each training sample: those of the learner if it
-        has them, otherwise the nearest neighbours of the same class. -1 and 0 mark missing targets.
+        has them, otherwise the nearest neighbours of the same class. -1 and 0 mark missing targets,
+        and a sample without a label or of weight 0 has none.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     learner_ : learner
@@ -89,14 +99,20 @@ class EnergyClassifier(DistanceClassifier):
     _min_samples = 2
 
     def __init__(
-        self, learner: Any = None, *, n_neighbors: int | None = None, mu: float | None = None
+        self,
+        learner: Any = None,
+        *,
+        n_neighbors: int | None = None,
+        mu: float | None = None,
+        class_weight: ClassWeights = None,
     ) -> None:
         self.learner = learner
         self.n_neighbors = n_neighbors
         self.mu = mu
+        self.class_weight = class_weight
 
     @fit_method
-    def fit(self, X: Array, y: Any) -> Self:
+    def fit(self, X: Array, y: Any, sample_weight: Any = None) -> Self:
         """Learn the distance and compute the margins of the training samples.
 
         Parameters
@@ -106,26 +122,49 @@ class EnergyClassifier(DistanceClassifier):
             namespace.
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which are at least 0. A sample of weight 0 is left out. The
+            weights are also passed to the learner if it uses weights.
 
         Returns
         -------
         self : object
             The fitted classifier.
         """
-        samples, codes = self._checked_classes(X, y)
+        training = self._checked_training(X, y, sample_weight)
+        codes = training.codes
         self._k = self._setting("n_neighbors", 3)
         self._mu = self._setting("mu", 0.5)
         default = LMNN(n_neighbors=self._k, mu=self._mu) if self.learner is None else None
-        Z = self._fit_learner(samples, self.classes_[codes], default)
+        mapped = self._fit_learner(
+            training, weights_given=sample_weight is not None, default=default
+        )
+        Z = self._made_dense(mapped)
         xp = namespace(Z)
         order = np.argsort(codes, kind="stable")
         Z = xp.astype(take_rows(Z, order), xp.float64)
         self._codes, self._centre = codes[order], xp.mean(Z, axis=0)
         self._points = Z - self._centre
-        targets, weights = self._targets(order)
-        self.targets_, self.target_weights_ = in_user_order(targets, order, weights)
+        targets, weights = self._targets(training, order)
+        self._store_targets(training, in_user_order(targets, order, weights))
+        self.__dict__.pop("_sample_weights", None)
+        if (relative := relative_weights(training.weights)) is not None:
+            self._sample_weights = (relative / np.mean(relative))[order]
+            shares = np.ones(targets.shape) if weights is None else weights
+            weights = shares * self._sample_weights[:, None]
         self._thresholds, self._weights = self._margin_thresholds(targets), weights
         return self
+
+    def _store_targets(self, training: Training, found: tuple[np.ndarray, np.ndarray]) -> None:
+        """Set the targets and their weights. Row indices refer to the X of the user."""
+        self.targets_, self.target_weights_ = found
+        if training.rows is None:
+            return
+        rows = np.append(training.rows, -1)
+        shape = (training.n_rows, found[0].shape[1])
+        self.targets_, self.target_weights_ = np.full(shape, -1), np.zeros(shape)
+        self.targets_[training.rows] = rows[found[0]]
+        self.target_weights_[training.rows] = found[1]
 
     def energy(self, X: Array) -> Array:
         """Return the energy of each sample under each class.
@@ -140,7 +179,7 @@ class EnergyClassifier(DistanceClassifier):
         energies : array of shape (n_samples, n_classes)
             Energies, in the array namespace of X.
         """
-        Z = self._mapped(X)
+        Z = self._made_dense(self._mapped(X))
         xp = namespace(Z)
         centred = xp.astype(Z, xp.float64) - asarray_like(self._centre, Z, dtype=xp.float64)
         points = asarray_like(self._points, Z, dtype=xp.float64)
@@ -170,6 +209,8 @@ class EnergyClassifier(DistanceClassifier):
             violations = violations + weight * violation
         labels = one_hot(asarray_like(self._codes, D, dtype=xp.int64), n_classes, D.dtype)
         violations_by_class = violations @ labels
+        of_samples = getattr(self, "_sample_weights", None)  # missing without sample weights
+        of_samples = None if of_samples is None else asarray_like(of_samples, D, dtype=D.dtype)
         third_term = violations_by_class @ asarray_like(1 - np.eye(n_classes), D)
         energies = []
         for c in range(n_classes):
@@ -177,9 +218,10 @@ class EnergyClassifier(DistanceClassifier):
             k = min(self._k, members.stop - members.start)
             near = smallest_in_rows(D[:, members], k)[0]
             violations_by_others = xp.zeros_like(D[:, 0])
-            for others in (D[:, : members.start], D[:, members.stop :]):
+            for others in (slice(0, members.start), slice(members.stop, None)):
                 for rank in range(k):
-                    value = hinge(1 + near[:, rank][:, None] - others, 0.0)[0]
+                    value = hinge(1 + near[:, rank][:, None] - D[:, others], 0.0)[0]
+                    value = value if of_samples is None else value * of_samples[None, others]
                     violations_by_others = violations_by_others + xp.sum(value, axis=1)
             first_two = (1 - self._mu) * xp.sum(near, axis=1) + self._mu * violations_by_others
             energies.append(first_two * (self._k / k) + self._mu * third_term[:, c])
@@ -201,14 +243,19 @@ class EnergyClassifier(DistanceClassifier):
         thresholds = xp.stack(ranks, axis=1)
         return xp.where(exists, thresholds, -xp.ones_like(thresholds))
 
-    def _targets(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the targets of the training samples in class order, and their weights."""
+    def _targets(
+        self, training: Training, order: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the targets of the labelled samples in class order, and their weights."""
         targets = getattr(self.learner_, "targets_", None)
         if targets is None:
             return nearest_targets(self._points, self._codes, self._k)
         weights = getattr(self.learner_, "target_weights_", None)
+        if training.labelled is not None:  # the rows of the learner include unlabelled samples
+            order = training.labelled[order]
         weights = None if weights is None else to_host(weights)[order].astype(np.float64)
-        return checked_targets(targets, self._codes, order), weights
+        unlabelled = np.setdiff1d(np.arange(training.samples.shape[0]), order)
+        return checked_targets(targets, self._codes, np.append(order, unlabelled)), weights
 
     def _setting(self, name: str, default: Any) -> Any:
         """Return a parameter of the classifier.

@@ -7,26 +7,29 @@ import numpy as np
 from sklearn.utils import Tags
 
 from dimetric._arrays.namespaces import Array
-from dimetric._arrays.validation import checked_samples_with_labels
 from dimetric._compat import fit_method
 from dimetric.classify._base import DistanceClassifier, accuracy
-from dimetric.classify._neighbors import (
-    NeighborsEstimator,
+from dimetric.classify._neighbors import NeighborsEstimator
+from dimetric.classify._votes import (
+    Weights,
     has_several_outputs,
     most_voted,
     one_hot_rows,
     weight_function,
 )
+from dimetric.classify._weights import ClassWeights
+from dimetric.neighbors.metric_search import Metric
 
 
 class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     r"""Classifier by a vote of the k nearest neighbours under a learned distance.
 
-    .. math:: \hat y(x) = \arg\max_c \sum_{j \in N_k(x)} w_j\, [y_j = c], \qquad
+    .. math:: \hat y(x) = \arg\max_c \sum_{j \in N_k(x)} w_j\, s_j\, [y_j = c], \qquad
               d(x, x_j) = |L x - L x_j|
 
-    :math:`N_k(x)` is the set of the k training samples nearest to x, and L is the map of the
-    learner. Samples tied at the k-th distance share the remaining votes (see Notes).
+    :math:`N_k(x)` is the set of the k training samples nearest to x, L is the map of the learner,
+    and :math:`s_j` is the sample weight (1 by default), times the weight of the class
+    :math:`y_j`. Samples tied at the k-th distance share the remaining votes (see Notes).
 
     Parameters
     ----------
@@ -34,7 +37,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         Number of neighbours k.
     learner : learner or None, default=None
         Learner of the distance, or any transformer. A copy of it is fitted, and neighbours are
-        searched among the mapped samples. If None, the Euclidean distance is used.
+        searched among the mapped samples. If None, the Euclidean distance is used. Samples whose
+        label is the learner's parameter ``unlabelled`` only teach the learner: they do not vote.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weights w of the votes. With ``"uniform"`` or None, all weights are 1. With
         ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
@@ -46,6 +50,11 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         to the training samples, and `learner` must be None.
     metric_params : dict, optional
         Parameters of the metric, such as ``{"p": 3}`` for ``"minkowski"``.
+    class_weight : dict, "balanced", list or None, default=None
+        Weights of the classes, which multiply the sample weights. A class that is not in the dict
+        has the weight 1. With ``"balanced"``, all classes have the same total weight. For several
+        outputs, a list with a dict for each output, or ``"balanced"``. The weights of the outputs
+        are multiplied.
 
     Attributes
     ----------
@@ -54,7 +63,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     learner_ : learner or None
         The fitted learner.
     n_samples_fit_ : int
-        Number of training samples.
+        Number of training samples with a label and a positive weight.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names if X has any.
 
@@ -69,6 +78,15 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     With ``X=None``, methods return leave-one-out results for the training samples: a sample is not
     its own neighbour. This costs one search, because the distance is not learned again.
 
+    Sample weights do not affect which samples are neighbours, only how much they vote. Samples of
+    weight 0 are left out: they are not neighbours, and leave-one-out results do not include them.
+    A sample of weight 2 is not the same as the sample given twice, because a copy takes the place
+    of another neighbour.
+
+    y may be a matrix of 0 and 1 with a column for each label (multi-label classification). Each
+    column is an output. A learner must then accept several outputs, such as
+    ``NCA(cost="jaccard")`` or PCA.
+
     Examples
     --------
     >>> from dimetric import LDA
@@ -81,10 +99,33 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     classes_: Any
     _multi_output: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **NeighborsEstimator._parameter_constraints,
+        **DistanceClassifier._parameter_constraints,
+    }
     _codes: np.ndarray
 
+    def __init__(
+        self,
+        n_neighbors: int = 3,
+        *,
+        learner: Any = None,
+        weights: Weights = "uniform",
+        metric: Metric = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        class_weight: ClassWeights = None,
+    ) -> None:
+        super().__init__(
+            n_neighbors,
+            learner=learner,
+            weights=weights,
+            metric=metric,
+            metric_params=metric_params,
+        )
+        self.class_weight = class_weight
+
     @fit_method
-    def fit(self, X: Array, y: Any) -> Self:
+    def fit(self, X: Array, y: Any, sample_weight: Any = None) -> Self:
         """Learn the distance and store the mapped samples.
 
         Parameters
@@ -94,6 +135,9 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
             array-API namespace.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Class labels, for one or several outputs.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which are at least 0. A sample of weight 0 is left out. The
+            weights are also passed to the learner if it uses weights.
 
         Returns
         -------
@@ -101,18 +145,11 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
             The fitted classifier.
         """
         self._check_metric(X)
-        if self._multi_output and has_several_outputs(y):
-            samples, labels = checked_samples_with_labels(
-                self, X, y, reset=True, min_samples=self._min_samples, multi_output=True
-            )
-            encoded = [np.unique(each, return_inverse=True) for each in labels.T]
-            self.classes_ = [classes for classes, _ in encoded]
-            codes = np.stack([codes for _, codes in encoded], axis=1)
-        else:
-            samples, codes = self._checked_classes(X, y)
-            labels = self.classes_[codes]
-        self._keep_mapped(samples, labels)
-        self._codes = codes
+        training = self._checked_training(
+            X, y, sample_weight, multi_output=self._multi_output and has_several_outputs(y)
+        )
+        self._keep_mapped(training, weights_given=sample_weight is not None)
+        self._codes = training.codes
         return self
 
     def predict(self, X: Array | None = None) -> Array:
@@ -162,10 +199,12 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
             True classes. If X and y are None, the classes of the training samples are used.
         sample_weight : array-like of shape (n_samples,), optional
-            Sample weights.
+            Sample weights. By default, all samples have the same weight in the score.
         """
         predicted = self.predict(X)
-        y = self._labels() if X is None and y is None else y
+        if X is None:
+            y = self._labels() if y is None else self._of_training_rows(y)
+            sample_weight = self._of_training_rows(sample_weight)
         return accuracy(y, predicted, sample_weight)
 
     def _labels(self) -> np.ndarray:
@@ -202,7 +241,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     def _votes_of(self, near: Any, k: int) -> list[np.ndarray]:
         """Return the votes of k neighbours, for each output."""
         outputs = self._outputs()
-        votes = near.sums(one_hot_rows(outputs), k, weight_function(self.weights))
+        indicators = one_hot_rows(outputs, self._weights_of_votes())
+        votes = near.sums(indicators, k, weight_function(self.weights))
         return np.split(votes, np.cumsum([n for _, n in outputs])[:-1], axis=1)
 
     def _most_voted(self, votes: list[np.ndarray], X: Array | None) -> Array:

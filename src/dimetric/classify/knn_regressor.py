@@ -7,26 +7,31 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_array
 
-from dimetric._arrays.namespaces import Array, is_foreign, to_host
+from dimetric._arrays.labels import dense_y
+from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import fit_method
 from dimetric.classify._neighbors import (
     NeighborsEstimator,
     class_learner_message,
     learns_from_classes,
-    weight_function,
 )
+from dimetric.classify._training import Training
+from dimetric.classify._votes import weight_function
+from dimetric.classify._weights import labelled_rows
+from dimetric.supervision._weights import checked_sample_weight
 from dimetric.supervision.labels import may_be_classes
 
 
 class KNNRegressor(RegressorMixin, NeighborsEstimator):
     r"""Regressor by the average of the k nearest neighbours under a learned distance.
 
-    .. math:: \hat y(x) = \frac{\sum_{j \in N_k(x)} w_j\, y_j}{\sum_{j \in N_k(x)} w_j}, \qquad
-              d(x, x_j) = |L x - L x_j|
+    .. math:: \hat y(x) = \frac{\sum_{j \in N_k(x)} w_j\, s_j\, y_j}
+              {\sum_{j \in N_k(x)} w_j\, s_j}, \qquad d(x, x_j) = |L x - L x_j|
 
-    :math:`N_k(x)` is the set of the k training samples nearest to x, and L is the map of the
-    learner. Samples tied at the k-th distance share the remaining weight (see Notes).
+    :math:`N_k(x)` is the set of the k training samples nearest to x, L is the map of the learner,
+    and :math:`s_j` is the sample weight (1 by default). Samples tied at the k-th distance share the
+    remaining weight (see Notes).
 
     Parameters
     ----------
@@ -35,6 +40,8 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     learner : learner or None, default=None
         Learner of the distance, or any transformer. A copy of it is fitted to X and y, and
         neighbours are searched among the mapped samples. If None, the Euclidean distance is used.
+        Samples whose target is the learner's parameter ``unlabelled`` only teach the learner: they
+        are not neighbours.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weights w of the targets. With ``"uniform"`` or None, all weights are 1. With
         ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
@@ -52,7 +59,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     learner_ : learner or None
         The fitted learner.
     n_samples_fit_ : int
-        Number of training samples.
+        Number of training samples with a label and a positive weight.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names if X has any.
 
@@ -64,11 +71,15 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     :mod:`dimetric.neighbors.ties` defines the tolerance.
 
     A learner that learns from classes, such as NCA, requires targets that are classes: at most 50
-    distinct integers, or integers that occur 5 times on average. For other targets, use an
-    unsupervised learner, such as PCA or Covariance.
+    distinct integers, or integers that occur 5 times on average. For other targets, use a learner
+    that learns from numbers, ``MLKR()`` or ``NCA(cost="squared")``, or an unsupervised learner,
+    such as PCA or Covariance.
 
     With ``X=None``, methods return leave-one-out results for the training samples: a sample is not
     its own neighbour. This costs one search, because the distance is not learned again.
+
+    Sample weights do not affect which samples are neighbours. Samples of weight 0 are left out:
+    they are not neighbours, and leave-one-out results do not include them.
 
     Examples
     --------
@@ -80,7 +91,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     _targets: np.ndarray
 
     @fit_method
-    def fit(self, X: Array, y: Any) -> Self:
+    def fit(self, X: Array, y: Any, sample_weight: Any = None) -> Self:
         """Learn the distance and store the mapped samples.
 
         Parameters
@@ -90,6 +101,9 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
             array-API namespace.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets, one or several per sample.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which are at least 0. A sample of weight 0 is left out. The
+            weights are also passed to the learner if it uses weights.
 
         Returns
         -------
@@ -103,13 +117,15 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        y = check_array(to_host(y) if is_foreign(y) else y, ensure_2d=False, input_name="y")
+        y = _checked_targets(y)
         check_consistent_length(samples, y)
         if y.ndim == 1 and not may_be_classes(y) and learns_from_classes(self.learner):
-            raise ValueError(class_learner_message(self.learner, y))
+            raise ValueError(class_learner_message(self, y))
         y = y.astype(np.result_type(y.dtype, np.float32), copy=False)
-        self._keep_mapped(samples, y)
-        self._targets = y
+        weights = checked_sample_weight(sample_weight, len(y))
+        training = Training.of(self, samples, y, weights, labelled_rows(self.learner, y))
+        self._keep_mapped(training, weights_given=sample_weight is not None)
+        self._targets = training.y
         return self
 
     def predict(self, X: Array | None = None) -> Array:
@@ -127,7 +143,13 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         """
         near, k = self._neighborhoods(X)
         targets = self._targets.reshape(len(self._targets), -1)
-        average = near.sums(targets, k, weight_function(self.weights), mean=True)
+        function, weights = weight_function(self.weights), self._weights_of_votes()
+        if weights is None:
+            average = near.sums(targets, k, function, mean=True)
+        else:
+            weighted = np.column_stack([targets * weights[:, None], weights])
+            sums = near.sums(weighted, k, function)
+            average = sums[:, :-1] / sums[:, -1:]
         dtype = np.result_type(self._targets.dtype, near.dtype)
         average = average.astype(dtype, copy=False).reshape(-1, *self._targets.shape[1:])
         return self._like_samples(average, X)
@@ -142,16 +164,36 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
             True targets. If X and y are None, the targets of the training samples are used.
         sample_weight : array-like of shape (n_samples,), optional
-            Sample weights.
+            Sample weights. By default, all samples have the same weight in the score.
         """
         from sklearn.metrics import r2_score
 
         predicted = to_host(self.predict(X))
-        y = self._targets if X is None and y is None else y
-        y = to_host(y) if is_foreign(y) else y
+        if X is None:
+            y = self._targets if y is None else self._of_training_rows(y)
+            sample_weight = self._of_training_rows(sample_weight)
+        y = dense_y(y)
+        sample_weight = checked_sample_weight(sample_weight, len(predicted))
         return float(r2_score(y, predicted, sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _checked_targets(y: Any) -> np.ndarray:
+    """Return targets as an array of finite numbers. Raise if they are not numbers."""
+    y = dense_y(y)
+    y = y if hasattr(y, "shape") else np.asarray(y)  # scikit-learn converts objects in arrays only
+    dtype = getattr(y, "dtype", "object")
+    try:
+        numbers = check_array(y, ensure_2d=False, input_name="y")
+    except TypeError:  # objects that are not numbers
+        numbers = None
+    if numbers is None or numbers.dtype.kind not in "biuf":
+        raise ValueError(
+            f"y must contain numbers, but it has dtype {dtype}. Convert it to numbers, or use "
+            "KNNClassifier to predict classes."
+        )
+    return np.asarray(numbers)

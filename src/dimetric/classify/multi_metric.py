@@ -8,7 +8,9 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._compat import Interval, fit_method
-from dimetric.classify._neighbors import Weights, points_like, weight_function
+from dimetric.classify._neighbors import points_like
+from dimetric.classify._votes import Weights, weight_function
+from dimetric.classify._weights import ClassWeights
 from dimetric.classify.knn import KNNClassifier
 from dimetric.neighbors.ties import Neighborhoods, WeightFunction
 from dimetric.objectives.margins.multi_metric import MultiMetricMargins
@@ -28,7 +30,9 @@ class MultiMetricKNNClassifier(KNNClassifier):
     The distance to a training sample is measured in the metric of its class, because classes may
     differ in shape. All maps :math:`L_c` are learned jointly with the objective of LMNN. The margin
     is the same for all classes, which makes distances in different metrics comparable [1]_. v is
-    the mean variance of the features, so the effect of `reg` does not depend on their unit.
+    the mean variance of the features, so the effect of `reg` does not depend on their unit. With
+    sample weights w, divided by their mean, all terms of i are multiplied by :math:`w_i`, and those
+    of the impostor l also by :math:`w_l`.
 
     Parameters
     ----------
@@ -36,7 +40,8 @@ class MultiMetricKNNClassifier(KNNClassifier):
         Number of neighbours that vote, and number of targets per sample in the objective.
     learner : learner or None, default=None
         Learner of a map that is applied before the maps of the classes. A copy of it is fitted. If
-        None, the maps of the classes are applied to X itself.
+        None, the maps of the classes are applied to X itself. Samples whose label is the learner's
+        parameter ``unlabelled`` only teach the learner: they do not vote.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weights of the votes, as in :class:`~dimetric.KNNClassifier`.
     mu : float, default=0.5
@@ -49,6 +54,9 @@ class MultiMetricKNNClassifier(KNNClassifier):
         the objective f by no more than ``tol * max(1, f) / 10``.
     reg : float, default=0.0
         Weight of the ridge penalty on the maps.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. A class that is not in the dict
+        has the weight 1. With ``"balanced"``, all classes have the same total weight.
 
     Attributes
     ----------
@@ -61,7 +69,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
     n_iter_ : int
         Number of iterations.
     n_samples_fit_ : int
-        Number of training samples.
+        Number of training samples with a label and a positive weight.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names if X has any.
 
@@ -84,7 +92,6 @@ class MultiMetricKNNClassifier(KNNClassifier):
 
     metric = "euclidean"  # the metrics of the classes are applied before
     metric_params = None
-    _accepts_sparse = False
     _multi_output = False
     _min_samples = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -105,6 +112,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
         max_iter: int = 100,
         tol: float = 1e-4,
         reg: float = 0.0,
+        class_weight: ClassWeights = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.learner = learner
@@ -113,9 +121,10 @@ class MultiMetricKNNClassifier(KNNClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.reg = reg
+        self.class_weight = class_weight
 
     @fit_method
-    def fit(self, X: Array, y: Any) -> Self:
+    def fit(self, X: Array, y: Any, sample_weight: Any = None) -> Self:
         """Learn a metric for each class.
 
         Parameters
@@ -125,20 +134,27 @@ class MultiMetricKNNClassifier(KNNClassifier):
             namespace.
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which are at least 0. A sample of weight 0 is left out. The
+            weights are also passed to the learner if it uses weights.
 
         Returns
         -------
         self : object
             The fitted classifier.
         """
-        super().fit(X, y)
+        super().fit(X, y, sample_weight)
+        self._points = self._made_dense(self._points)
         Z, xp = self._points, namespace(self._points)
         order = np.argsort(self._codes, kind="stable")
         Z = take_rows(Z, order)
         Z = Z - xp.mean(Z, axis=0)
         spread = float(xp.sum(xp.mean(xp.astype(Z, xp.float64) ** 2, axis=0))) ** 0.5
         factor = 1 / spread if spread > 0 else 1.0
-        objective = MultiMetricMargins(Z * factor, self._codes[order], self.n_neighbors, self.mu)
+        weights = self._weights_of_votes()
+        weights = None if weights is None else (weights / np.mean(weights))[order]
+        codes = self._codes[order]
+        objective = MultiMetricMargins(Z * factor, codes, self.n_neighbors, self.mu, weights)
         mean_variance = (spread * factor) ** 2 / Z.shape[1] or 1.0
         maps, result = self._solve(objective, self.reg * mean_variance)
         result.warn_unless_converged(
@@ -212,7 +228,14 @@ class MultiMetricKNNClassifier(KNNClassifier):
             yield members, search(points @ L.T, min(k, size - 1))
 
     def _votes_of(self, near: "ClassNeighborhoods", k: int) -> list[np.ndarray]:
-        return [near.votes(self._codes, len(self.classes_), k, weight_function(self.weights))]
+        function, weights = weight_function(self.weights), self._weights_of_votes()
+        return [near.votes(self._codes, len(self.classes_), k, function, weights)]
+
+    def _require_one_metric(self) -> None:
+        raise ValueError(
+            f"{type(self).__name__} has a metric for each class, so two samples do not have a "
+            "single distance to explain. Use KNNClassifier."
+        )
 
 
 class ClassNeighborhoods:
@@ -252,9 +275,27 @@ class ClassNeighborhoods:
         )
 
     def votes(
-        self, codes: np.ndarray, n_classes: int, k: int, weights: WeightFunction | None
+        self,
+        codes: np.ndarray,
+        n_classes: int,
+        k: int,
+        weights: WeightFunction | None,
+        point_weights: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return the votes for each class. Points tied at the k-th distance share the rest."""
+        """Return the votes for each class. Points tied at the k-th distance share the rest.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_points,)
+            Classes of the points.
+        n_classes, k : int
+            Numbers of classes and of neighbours.
+        weights : callable or None
+            Function that returns the weights of neighbours from their distances.
+        point_weights : ndarray of shape (n_points,), optional
+            Factors of the votes of the points.
+        """
+        point_weights = np.ones(len(codes)) if point_weights is None else point_weights
         distances, indices = self.listed(k)
         kth = distances[:, -1]
         tolerance, zero = np.zeros(self._n), np.zeros(self._n)
@@ -264,12 +305,14 @@ class ClassNeighborhoods:
         of_ranks = np.ones_like(distances)
         if weights is not None:
             of_ranks = weights(np.where(distances <= zero[:, None], 0, distances))
-        tied = np.zeros((self._n, n_classes))
-        for code, rows, near, _ in self._parts:
+        n_tied, tied = np.zeros(self._n), np.zeros((self._n, n_classes))
+        for code, rows, near, members in self._parts:
             low, high = kth[rows] - tolerance[rows], kth[rows] + tolerance[rows]
-            tied[rows, code] = near.counts(low, high)[1]
+            n_tied[rows] += near.sums_between(np.ones(len(members)), low, high)
+            tied[rows, code] = near.sums_between(point_weights[members], low, high)
         nearer = distances < (kth - tolerance)[:, None]
         cells = np.arange(self._n)[:, None] * n_classes + codes[indices]
-        votes = np.bincount(cells.ravel(), (of_ranks * nearer).ravel(), self._n * n_classes)
-        share = np.sum(of_ranks * ~nearer, axis=1) / np.sum(tied, axis=1)
+        of_nearer = of_ranks * nearer * point_weights[indices]
+        votes = np.bincount(cells.ravel(), of_nearer.ravel(), self._n * n_classes)
+        share = np.sum(of_ranks * ~nearer, axis=1) / n_tied
         return votes.reshape(self._n, n_classes) + share[:, None] * tied

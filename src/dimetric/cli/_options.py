@@ -13,7 +13,15 @@ Data = Annotated[
 Target = Annotated[
     str | None,
     typer.Option(
-        help="Target column with the classes: its name, or its number (0: first, -1: last)."
+        help="Target column with the classes or numbers to predict: its name, or its number "
+        "(0: first, -1: last)."
+    ),
+]
+TargetKind = Annotated[
+    str | None,
+    typer.Option(
+        help="How to read the target: as 'classes', 'ordinal' numbers or 'continuous' numbers. "
+        "(Default: strings and few distinct integers are classes, other numbers continuous.)"
     ),
 ]
 Drop = Annotated[str, typer.Option(help="Columns to ignore, separated by commas.")]
@@ -53,7 +61,7 @@ LearnerOptions = Annotated[
     typer.Option(help="Parameter of the learner, for example n_components=2. Repeatable."),
 ]
 NeighborCount = Annotated[
-    int, typer.Option(min=1, help="Number of nearest neighbours used for classification.")
+    int, typer.Option(min=1, help="Number of nearest neighbours used for predictions.")
 ]
 Jobs = Annotated[int, typer.Option(help="Number of processes. -1 uses all processors.")]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]

@@ -16,6 +16,7 @@ from dimetric.cli._options import (
     NeighborCount,
     Seed,
     Target,
+    TargetKind,
     split_names,
 )
 from dimetric.cli._read import learner_from, read
@@ -23,14 +24,22 @@ from dimetric.cli._terminal import ProgressBar, escape_markup, one_line, print_j
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from dimetric.advice._comparison import Comparison
     from dimetric.advice._samples import LabelledSamples
     from dimetric.advice._table import TableSamples
+    from dimetric.report._records import Choice
 
 BUNDLED = ("wine", "digits")
 BUDGET_SECONDS, BUNDLED_BUDGET_SECONDS = 60.0, 20.0  # for each table
 MAX_SHOWN_CLASSES = 8  # in one line of the terminal
+OPTION_NAMES = {
+    "target": "--target",
+    "groups": "--groups",
+    "target_kind": "--target-kind",
+    "score": "--score",
+}
 
 
 def compare(
@@ -42,6 +51,14 @@ def compare(
         ),
     ] = None,
     target: Target = None,
+    target_kind: TargetKind = None,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            help="Score of numbers: 'r2' or 'mae', the mean absolute error. (Default: r2. Classes "
+            "are always scored by the accuracy.)"
+        ),
+    ] = None,
     learners: Learners = "",
     k: NeighborCount = 3,
     folds: Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")] = 5,
@@ -71,8 +88,9 @@ def compare(
     """Find the best distance for a table, and test it against the Euclidean distance.
 
     Cross-validates all learners that are fast enough for the table, tunes the
-    best one, and tests it against the Euclidean distance in new folds. Writes
-    a report (one HTML file) and the fitted model.
+    best one, and tests it against the Euclidean distance in new folds. A target
+    of numbers is predicted by regression. Writes a report (one HTML file) and
+    the fitted model.
     """
     from rich.console import Console
 
@@ -84,8 +102,10 @@ def compare(
     names = split_names(learners)
     models = None if names is None else {each: learner_from(each, [], seed) for each in names}
     if data is None:
-        if groups is not None:
-            raise typer.BadParameter("--groups requires DATA.")
+        given = {"--groups": groups, "--target-kind": target_kind, "--score": score}
+        for option, value in given.items():
+            if value is not None:
+                raise typer.BadParameter(f"{option} requires DATA.")
         tables = [_bundled(name) for name in BUNDLED]
     else:
         tables = [read(data, target, drop, missing, header, needs_target=True, groups=groups)]
@@ -97,7 +117,8 @@ def compare(
         # A table may also use the time that the previous tables have left over.
         spare = seconds * len(results) - sum(result["seconds"] for result in results)
         options["budget"] = seconds + max(0.0, spare)
-        results.append(_compare_table(table, models, folds, missing, options, out, console))
+        preparation = {"cv": folds, "missing": missing, "kind": target_kind, "score": score}
+        results.append(_compare_table(table, models, preparation, options, out, console))
     if json:
         print_json({"results": results})
 
@@ -118,8 +139,7 @@ def _bundled(name: str) -> "TableSamples":
 def _compare_table(
     table: "TableSamples",
     learners: dict[str, Any] | None,
-    folds: int,
-    missing: str,
+    preparation: dict[str, Any],
     options: dict[str, Any],
     out: Path,
     console: "Console | None",
@@ -130,9 +150,7 @@ def _compare_table(
     from dimetric.advice._samples import labelled_samples
 
     started = perf_counter()
-    samples = labelled_samples(
-        table, cv=folds, missing=missing, option="--target", groups_option="--groups"
-    )
+    samples = labelled_samples(table, option_names=OPTION_NAMES, **preparation)
     if console is not None:
         _print_data_summary(console, samples)
     files = {"report": out / f"{table.name}.html", "model": out / f"{table.name}.dimetric"}
@@ -156,48 +174,85 @@ def _compare_table(
 
 
 def _print_data_summary(console: "Console", samples: "LabelledSamples") -> None:
-    n, d = samples.X.shape
+    import numpy as np
+
+    from dimetric.report._task import number_text
+
+    (n, d), is_regression = samples.X.shape, samples.task.is_regression
+    contents = samples.task.reading if is_regression else f"{len(samples.classes)} classes"
     console.print(
         f"[bold]{escape_markup(samples.table.name)}[/bold]: {n} rows, {d} features, "
-        f"{len(samples.classes)} classes in column {escape_markup(samples.target)}"
+        f"{contents} in column {escape_markup(samples.target)}"
     )
-    shown = list(samples.classes.items())[:MAX_SHOWN_CLASSES]
-    sizes = ", ".join(f"{escape_markup(name)} ({count})" for name, count in shown)
-    more = ", ..." if len(samples.classes) > len(shown) else ""
-    console.print(f"  Rows per class: {sizes}{more}")
+    if is_regression:
+        low, middle, high = (
+            number_text(float(each)) for each in np.quantile(samples.y, [0, 0.5, 1])
+        )
+        console.print(f"  From {low} to {high}, median {middle}")
+    else:
+        shown = list(samples.classes.items())[:MAX_SHOWN_CLASSES]
+        sizes = ", ".join(f"{escape_markup(name)} ({count})" for name, count in shown)
+        more = ", ..." if len(samples.classes) > len(shown) else ""
+        console.print(f"  Rows per class: {sizes}{more}")
+    if samples.reading:
+        console.print(f"  {escape_markup(samples.reading)}", soft_wrap=True)
     print_notes(*(f"  {each}" for each in samples.notes))
 
 
 def _print_results(
     console: "Console", comparison: "Comparison", files: dict[str, Path], seconds: float
 ) -> None:
-    from rich.table import Table
-
-    from dimetric.report._text import percent
-
     choice = comparison.choice
-    table = Table(box=None, padding=(0, 1))
-    table.add_column("learner")
-    for title in ("accuracy", "std", "vs. Euclidean", "fit time (s)"):
-        table.add_column(title, justify="right")
-    for row in choice.table:
-        gain = "" if row.learner == "Euclidean" else f"{row.gain:+.3f}"
-        numbers = (f"{row.score:.3f}", f"{row.std:.3f}", gain, f"{row.seconds:.3f}")
-        table.add_row(
-            escape_markup(row.learner), *numbers, style="bold" if row.learner == choice.best else ""
-        )
-    console.print(table)
+    console.print(_score_table(choice))
     for name, reason in choice.dropped.items():
         console.print(f"  {escape_markup(name)} was dropped. {escape_markup(one_line(reason))}")
-    means = ", ".join(
-        f"{escape_markup(name)} {percent(scores.mean())}"
-        for name, scores in choice.final_scores.items()
-    )
+    console.print(f"[bold]{escape_markup(choice.verdict)}[/bold]")
+    for line in _score_lines(comparison):
+        console.print(f"  {escape_markup(line)}", soft_wrap=True)
+    written = ", ".join(str(each) for each in files.values())
+    console.print(f"Written: {escape_markup(written)} ({seconds:.0f} s)\n", soft_wrap=True)
+
+
+def _score_table(choice: "Choice") -> "Table":
+    """Return the scores of all learners, and of reference models, as a table."""
+    from rich.table import Table
+
+    task = choice.task
+    table = Table(box=None, padding=(0, 1))
+    table.add_column("learner")
+    for title in (task.score_name, "std", "vs. Euclidean", "fit time (s)"):
+        table.add_column(title, justify="right")
+    for row in [*choice.table, *choice.reference_table]:
+        is_reference = row.learner in choice.references
+        gain = "" if row.learner == "Euclidean" else task.text(row.gain, "+")
+        table.add_row(
+            escape_markup(row.learner + (" (reference)" if is_reference else "")),
+            task.text(row.score),
+            task.text(row.std),
+            gain,
+            f"{row.seconds:.3f}",
+            style="bold" if row.learner == choice.best else "dim" if is_reference else "",
+        )
+    return table
+
+
+def _score_lines(comparison: "Comparison") -> list[str]:
+    """Return sentences about the scores of the final."""
+    from dimetric.report._outcome import outcome, rope_note
+    from dimetric.report._text import percent
+
+    choice, samples = comparison.choice, comparison.samples
     n_folds = len(choice.final_scores[choice.best])
     rows = "of the same rows"
     if choice.judged_on_unseen_rows:
         rows = f"on {choice.n_final_rows} rows that were not used to choose the learner"
-    console.print(f"[bold]{escape_markup(choice.verdict)}[/bold]")
-    console.print(f"  Mean accuracy over {n_folds} new folds {rows}: {means}.", soft_wrap=True)
-    written = ", ".join(str(each) for each in files.values())
-    console.print(f"Written: {escape_markup(written)} ({seconds:.0f} s)\n", soft_wrap=True)
+    if samples.task.is_regression:
+        return [
+            outcome(choice, samples.target, comparison.n_neighbors),
+            f"These are means over {n_folds} new folds {rows}. "
+            + rope_note(choice, comparison.rope, samples.y),
+        ]
+    means = ", ".join(
+        f"{name} {percent(scores.mean())}" for name, scores in choice.final_scores.items()
+    )
+    return [f"Mean accuracy over {n_folds} new folds {rows}: {means}."]

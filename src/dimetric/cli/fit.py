@@ -1,7 +1,7 @@
 """The verb ``fit``: learn a distance from a table and write the model."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,10 +15,15 @@ from dimetric.cli._options import (
     NeighborCount,
     Seed,
     Target,
+    TargetKind,
     check_choice,
 )
 from dimetric.cli._read import learner_from, read
 from dimetric.cli._terminal import check_json_output, print_json, print_lines, print_notes
+
+if TYPE_CHECKING:
+    from dimetric.advice._table import TableSamples
+    from dimetric.report._task import Task
 
 MAX_SHOWN_CLASSES = 10
 
@@ -27,9 +32,14 @@ def fit(
     data: Data,
     out: Annotated[Path, typer.Option(help="Model file to write, usually *.dimetric.")],
     target: Target = None,
+    target_kind: TargetKind = None,
     learner: Annotated[
-        str, typer.Option(help="Name of a learner, such as NCA, LMNN or PCA, or 'Euclidean'.")
-    ] = "NCA",
+        str | None,
+        typer.Option(
+            help="Name of a learner, such as NCA, LMNN or PCA, or 'Euclidean'. (Default: NCA for "
+            "classes, MLKR with reg=0.3 for numbers.)"
+        ),
+    ] = None,
     option: LearnerOptions = None,
     k: NeighborCount = 3,
     scale: Annotated[
@@ -47,43 +57,77 @@ def fit(
 ) -> None:
     """Learn a distance from a table and write the model.
 
-    With a target, the model classifies by nearest neighbours under the learned
-    distance. PCA, KPCA, Covariance, MDS, Isomap and LLE do not require a
+    With a target, the model predicts classes or numbers by nearest neighbours
+    under the learned distance. PCA, KPCA, Covariance, MDS, Isomap and LLE do not require a
     target. Text columns are one-hot encoded.
     """
     import dimetric
     from dimetric._files import atomic_write
+    from dimetric.advice._candidates import REGRESSION_REG
     from dimetric.advice._model import SCALERS, fit_table
-    from dimetric.advice._table import class_counts
 
     check_json_output(json, out)
-    model = learner_from(learner, option, seed)
+    model = None if learner is None else learner_from(learner, option, seed)
     needs_target = model is None or model.__sklearn_tags__().target_tags.required
     table = read(data, target, drop, missing, header, needs_target=needs_target)
-    classes = {} if table.y is None else class_counts(table.y, str(table.target), "--target")
+    table, task, classes = _with_target(table, target_kind)
+    if learner is None:
+        defaults = [f"reg={REGRESSION_REG}"] if task.is_regression else []
+        name = "MLKR" if task.is_regression else "NCA"
+        model = learner_from(name, [*defaults, *(option or [])], seed)
     check_choice("--scale", scale, SCALERS)
     n_rows = len(table.rows)
     if table.y is not None:
         _check_neighbor_count(k, n_rows)
     # Open the file first, to fail before the fit if it cannot be written.
     with atomic_write(out) as temporary:
-        fitted = fit_table(table, model, n_neighbors=k, scale=scale, missing=missing)
+        fitted = fit_table(
+            table,
+            model,
+            n_neighbors=k,
+            scale=scale,
+            missing=missing,
+            is_regression=task.is_regression,
+        )
         about = {"data": str(data), "target": table.target, "rows": n_rows}
+        if task.is_regression:
+            about["target_kind"] = task.kind
         dimetric.save(fitted.model, temporary, about=about)
     results = {
         "model": out,
         "rows": n_rows,
         "features": fitted.model[-1].n_features_in_,
         "target": table.target,
+        "target_kind": None if table.y is None else task.kind,
         "classes": classes,
         "seconds": fitted.seconds,
-        "leave_one_out_accuracy": fitted.leave_one_out_accuracy,
+        "leave_one_out_accuracy": None if task.is_regression else fitted.leave_one_out_score,
+        "leave_one_out_r2": fitted.leave_one_out_score if task.is_regression else None,
         "notes": fitted.notes,
     }
     if json:
         print_json(results)
     else:
         _print_results(results, type(model).__name__ if model is not None else "Euclidean", k)
+
+
+def _with_target(
+    table: "TableSamples", kind: str | None
+) -> tuple["TableSamples", "Task", dict[str, int]]:
+    """Return a table with its target as it is read, the task, and the sizes of the classes."""
+    from dimetric.advice._table import class_counts
+    from dimetric.advice._target import read_target
+    from dimetric.report._task import Task
+
+    if table.y is None:
+        if kind is not None:
+            raise typer.BadParameter("--target-kind requires --target.")
+        return table, Task(), {}
+    found = read_target(table, kind, option="--target-kind")
+    if not found.task.is_regression:
+        return table, found.task, class_counts(found.y, str(table.target), "--target")
+    table = table._replace(y=found.y, notes=[*table.notes, found.reading])
+    return table, found.task, {}
 
 
 def _check_neighbor_count(k: int, n_rows: int) -> None:
@@ -109,4 +153,9 @@ def _print_results(results: dict[str, Any], name: str, k: int) -> None:
             f"Training accuracy ({k}-NN, leave-one-out): {score:.3f}. Optimistic; run "
             "'dimetric compare' for a fair estimate.",
         ]
+    if results["leave_one_out_r2"] is not None:
+        lines.append(
+            f"Training R2 ({k}-NN, leave-one-out): {results['leave_one_out_r2']:.3f}. Optimistic; "
+            "run 'dimetric compare' for a fair estimate."
+        )
     print_lines(*lines, f"Written: {results['model']}", out=results["model"])

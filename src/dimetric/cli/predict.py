@@ -1,4 +1,4 @@
-"""The verb ``predict``: classify the rows of a table."""
+"""The verb ``predict``: predict the class or number of each row of a table."""
 
 from typing import Annotated
 
@@ -25,19 +25,25 @@ def predict(
     header: Header = None,
     json: Json = False,
 ) -> None:
-    """Classify the rows of a table by their nearest neighbours.
+    """Predict the class or number of each row of a table by its nearest neighbours.
 
     Reads the table in blocks, so it may be larger than memory. Keeps the order
     of the rows. A row with missing values gets an empty result, unless the
     model imputes them.
     """
     reader = open_reader(model, data, keep, header, out, json)
+    from sklearn.base import is_regressor
+
     from dimetric.advice._apply import Predictions
 
     if not hasattr(reader.parts.last, "predict"):
         raise ValueError(
-            f"{model} was fitted without classes, so it cannot predict. Fit a model with --target, "
-            "or use 'dimetric transform'."
+            f"{model} was fitted without a target, so it cannot predict. Fit a model with "
+            "--target, or use 'dimetric transform'."
+        )
+    if probabilities and is_regressor(reader.parts.last):
+        raise ValueError(
+            f"{model} predicts numbers, which have no probabilities. Omit --probabilities."
         )
     results = Predictions(reader.parts.last, probabilities=probabilities)
     notes = write(reader, results, out, "rows predicted", escape_formulas=escape_formulas)

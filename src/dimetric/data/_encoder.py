@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -24,6 +25,7 @@ from dimetric.data._categories import (
 from dimetric.data._columns import columns_of, median, numeric_column
 
 __all__ = ["TableEncoder"]
+from dimetric.linalg.row_basis import is_made_dense
 
 
 class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
@@ -241,6 +243,8 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         return np.concatenate(parts, axis=1), unknown
 
     def _check_numeric_array(self, X: Any) -> np.ndarray:
+        if issparse(X) and is_made_dense(*X.shape):
+            X = X.toarray()
         with ignoring_overflow():
             return check_array(
                 X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator=self

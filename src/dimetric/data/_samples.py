@@ -177,6 +177,10 @@ def dropped_rows_note(n_dropped: int, n_rows: int) -> str:
 def _as_target(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the targets of the given rows as numbers or strings."""
     kept = values[rows]
-    if values.dtype.kind == "f" and is_missing(values).any() and np.all(kept == np.round(kept)):
+    if values.dtype.kind == "f" and is_missing(values).any() and _are_integers(kept):
         return kept.astype(np.int64)  # missing targets had turned the integers into floats
     return kept if values.dtype.kind in "iufb" else np.array([str(each) for each in kept])
+
+
+def _are_integers(values: np.ndarray) -> bool:
+    return bool(np.all(np.isfinite(values) & (values == np.round(values))))

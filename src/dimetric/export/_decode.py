@@ -259,6 +259,9 @@ def _check_relations(model: Any) -> None:
         and attributes["n_samples_fit_"] != points.shape[0]
     ):
         raise ValueError(f"the number of points of {name} differs from n_samples_fit_")
+    for weights in (attributes.get("_vote_weights"), attributes.get("_sample_weights")):
+        if weights is not None and np.any(weights <= 0):
+            raise ValueError(f"the sample weights of {name} must be positive")
     if name == "TableEncoder" and not _is_valid_encoder(attributes):
         raise ValueError(f"{name} must have a list of categories, or None, for each column")
     kernel = attributes.get("_kernel")

@@ -230,7 +230,12 @@ def checked_ids(ids: Any, n: int) -> np.ndarray:
 
 def _samples_and_ids(model: BaseEstimator, X: Any, ids: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the mapped samples in float64, and their ids."""
-    Z = stored_points(model) if X is None else np.asarray(map_samples(model, X), dtype=np.float64)
+    if X is not None:
+        Z = np.asarray(map_samples(model, X), dtype=np.float64)
+        return Z, checked_ids(ids, len(Z))
+    Z = stored_points(model)
+    # Samples of weight 0 are not stored, but the ids are row indices of all samples.
+    ids = last_step(model)._rows_used() if ids is None else ids
     return Z, checked_ids(ids, len(Z))
 
 

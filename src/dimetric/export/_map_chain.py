@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -22,6 +23,7 @@ from dimetric.classify.multi_metric import MultiMetricKNNClassifier
 from dimetric.kernels._base import KernelMetric
 from dimetric.kernels._function import KernelFunction
 from dimetric.learners._linear import LinearMetric
+from dimetric.linalg.row_basis import MAX_DENSE_ENTRIES
 from dimetric.neighbors.metric_search import is_euclidean
 from dimetric.neighbors.queries import COORDINATE_ROUNDINGS, norms_of, relative_tolerance
 
@@ -98,6 +100,8 @@ class Vote:
     tolerance : TieTolerance or None
         The tolerance of distances within which points share votes. None if the first of several
         nearest points votes.
+    weights : ndarray of shape (m,) or None
+        Factors of the votes of the points. None if all are 1.
     """
 
     points: np.ndarray
@@ -106,6 +110,7 @@ class Vote:
     k: int
     by_distance: bool
     tolerance: TieTolerance | None
+    weights: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -238,7 +243,7 @@ def _map_of(step: Any) -> Linear | KernelMap:
         kernel = replace(step._kernel, centre=_centre_of(step._kernel))
         return KernelMap(
             kernel,
-            _as_float64(step.X_fit_),
+            _as_float64(_dense(step.X_fit_)),
             _as_float64(step.components_),
             _as_float64(step.offset_),
         )
@@ -249,6 +254,19 @@ def _map_of(step: Any) -> Linear | KernelMap:
         f"{type(step).__name__} cannot be exported. Export supports linear and kernel learners, "
         "scalers, and nearest-neighbour and centroid classifiers."
     )
+
+
+def _dense(points: Any) -> Any:
+    """Return points as a dense array, because exports do not support sparse arrays."""
+    if not sparse.issparse(points):
+        return points
+    n, d = points.shape
+    if n * d > MAX_DENSE_ENTRIES:
+        raise ValueError(
+            f"{n} sparse samples with {d} features cannot be exported, because exports contain "
+            "them as dense arrays. Use a learner that maps them to few components, or landmarks."
+        )
+    return points.toarray()
 
 
 def _centre_of(kernel: KernelFunction) -> np.ndarray | None:
@@ -275,8 +293,7 @@ def _vote_of(step: Any) -> Vote:
         raise ValueError(f"{name} cannot be exported, because its weights are a function.")
     if step._codes.ndim == 2:
         raise ValueError(f"{name} cannot be exported, because y has several outputs.")
-    points = step._points
-    points = points.toarray() if hasattr(points, "toarray") else points
+    points = _dense(step._points)
     tolerance = _tolerance_of(points, step.learner_ is not None)
     return Vote(
         _as_float64(points),
@@ -285,6 +302,7 @@ def _vote_of(step: Any) -> Vote:
         int(step.n_neighbors),
         step.weights == "distance",
         tolerance,
+        step._weights_of_votes(),
     )
 
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 import dimetric
 from dimetric._arguments import check_types
 from dimetric._files import atomic_write
-from dimetric.classify._neighbors import VOTE_TOLERANCE
+from dimetric.classify._votes import VOTE_TOLERANCE
 from dimetric.export._map_chain import (
     KernelMap,
     Linear,
@@ -103,13 +103,14 @@ def predict_proba(X):
     for i, (distances, rows) in enumerate(_near(Z, {k})):
         kth, tolerance = distances[{k} - 1], _tolerance(Z[i], distances[{k} - 1])
         distances = np.where(distances <= _tolerance(Z[i], 0.0), 0.0, distances)
-        weights, codes = _weights(distances[:{k}]), CODES[rows]
+        weights, codes, factors = _weights(distances[:{k}]), CODES[rows], FACTORS[rows]
         nearer = int(np.sum(distances < kth - tolerance)) if SHARES else {k}
-        votes[i] = np.bincount(codes[:nearer], weights[:nearer], len(CLASSES))
+        own = weights[:nearer] * factors[:nearer]
+        votes[i] = np.bincount(codes[:nearer], own, len(CLASSES))
         if nearer < {k}:
-            tied = codes[(np.arange(len(codes)) >= nearer) & (distances <= kth + tolerance)]
-            tied = np.bincount(tied, minlength=len(CLASSES))
-            votes[i] += np.sum(weights[nearer:]) * tied / np.sum(tied)
+            tied = (np.arange(len(codes)) >= nearer) & (distances <= kth + tolerance)
+            share = np.sum(weights[nearer:]) / np.sum(tied)
+            votes[i] += share * np.bincount(codes[tied], factors[tied], len(CLASSES))
     return votes / np.sum(votes, axis=1, keepdims=True)
 
 
@@ -216,6 +217,7 @@ def _vote_source(vote: Vote, constants: dict[str, str]) -> str:
         "POINTS": _array_code(vote.points),
         "CENTRE": _array_code(vote.points.mean(axis=0)),
         "CODES": _array_code(vote.codes.astype(np.int64)),
+        "FACTORS": _factors_code(vote),
         "CLASSES": _classes_code(vote.classes),
         "BY_DISTANCE": repr(bool(vote.by_distance)),
         "SHARES": repr(vote.tolerance is not None),
@@ -228,6 +230,11 @@ def _vote_source(vote: Vote, constants: dict[str, str]) -> str:
     if vote.tolerance is None:
         shared = "The first of several nearest points votes."
     return VOTE_TEMPLATE.format(k=vote.k, shared=shared, vote_tolerance=VOTE_TOLERANCE)
+
+
+def _factors_code(vote: Vote) -> str:
+    """Return Python code for the factors of the votes of the points."""
+    return "np.ones(len(POINTS))" if vote.weights is None else _array_code(vote.weights)
 
 
 def _array_code(array: np.ndarray) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric.classify._neighbors import VOTE_TOLERANCE
+from dimetric.classify._votes import VOTE_TOLERANCE
 from dimetric.export._map_chain import TieTolerance, Vote
 from dimetric.neighbors.queries import COORDINATE_ROUNDINGS, RELATIVE_TOLERANCE
 
@@ -36,7 +36,7 @@ def vote_fractions(graph: Any, z: str, vote: Vote) -> str:
     distance share the remaining weight.
     """
     near = _candidates(graph, graph.cast(z, np.float64), vote)
-    is_class = _is_class(graph, near.points, vote)
+    is_class = _votes_of_points(graph, near.points, vote)
     distances = _columns(graph, near.distances, 0, vote.k)
     if vote.tolerance is None:
         votes = _weighted_votes(
@@ -56,7 +56,12 @@ def vote_fractions(graph: Any, z: str, vote: Vote) -> str:
     others = graph.node("Mul", weights, graph.node("Sub", np.asarray(1.0), is_nearer))
     remaining = graph.node("ReduceSum", others, np.array([1]), keepdims=1)
     tied = _tied_classes(graph, near, is_class, low, high, vote)
-    n_tied = graph.node("ReduceSum", tied, np.array([1]), keepdims=1)
+    if vote.weights is None:
+        n_tied = graph.node("ReduceSum", tied, np.array([1]), keepdims=1)
+    else:
+        n_classes = len(vote.classes)
+        n_tied = _columns(graph, tied, n_classes, n_classes + 1)
+        nearer, tied = (_columns(graph, each, 0, n_classes) for each in (nearer, tied))
     shared = graph.node("Mul", graph.node("Div", remaining, n_tied), tied)
     return _fractions(graph, graph.node("Add", nearer, shared))
 
@@ -104,12 +109,12 @@ def _candidates(graph: Any, z: str, vote: Vote) -> Candidates:
 def _tied_classes(
     graph: Any, near: Candidates, is_class: str, low: str, high: str, vote: Vote
 ) -> str:
-    """Add nodes that count the points of each class whose distance is between `low` and `high`.
+    """Add nodes that sum the votes of the points whose distance is between `low` and `high`.
 
     If all points in this range are candidates, their exact distances are compared. Otherwise the
     squared distances of all points are compared.
     """
-    n_classes = len(vote.classes)
+    table = _vote_table(vote)
     among_candidates = _weighted_votes(graph, is_class, _between(graph, near.distances, low, high))
     if near.count == len(vote.points):
         return among_candidates
@@ -125,10 +130,10 @@ def _tied_classes(
             graph.node("Sub", bounds[0], near.unit),
             graph.node("Add", bounds[1], near.unit),
         )
-        counts = graph.node("MatMul", is_tied, np.eye(n_classes)[vote.codes])
+        counts = graph.node("MatMul", is_tied, table)
         return graph.node("Where", is_complete, among_candidates, counts)
 
-    shape = ["n", n_classes]
+    shape = ["n", table.shape[1]]
     is_incomplete = graph.cast(graph.node("Not", is_complete), np.float64)
     n_incomplete = graph.node("ReduceSum", is_incomplete, keepdims=0)
     return graph.node(
@@ -180,8 +185,24 @@ def _inverse_distances(graph: Any, distances: str, z: str, tolerance: TieToleran
     return graph.node("Where", graph.cast(any_zero, bool), at_zero, inverse)
 
 
-def _is_class(graph: Any, points: str, vote: Vote) -> str:
-    """Add nodes that return 1 at the class of each point, else 0, of shape (n, c, n_classes)."""
+def _vote_table(vote: Vote) -> np.ndarray:
+    """Return the vote of each point for each class.
+
+    Weighted votes have one more column of ones, which counts the points.
+    """
+    table = np.eye(len(vote.classes))[vote.codes]
+    if vote.weights is None:
+        return table
+    return np.column_stack([table * vote.weights[:, None], np.ones(len(table))])
+
+
+def _votes_of_points(graph: Any, points: str, vote: Vote) -> str:
+    """Add nodes that look up the votes of points, of shape (n, c, n_classes).
+
+    Weighted votes have one more column of ones, which counts the points.
+    """
+    if vote.weights is not None:
+        return graph.node("Gather", _vote_table(vote), points, axis=0)
     codes = graph.node("Gather", vote.codes.astype(np.int64), points, axis=0)
     classes = np.arange(len(vote.classes))[None, None, :]
     marked = graph.node("Equal", graph.node("Unsqueeze", codes, np.array([2])), classes)

@@ -65,12 +65,16 @@ SCHEMA = {
     "PCA": {
         "explained_variance_": "maybe float k",
         "explained_variance_ratio_": "maybe float k",
-        "n_samples_": "maybe count",
+        "n_samples_": "maybe number",
         "noise_variance_": "maybe number",
         "_fit_svd_solver": "maybe text",
         "_moments": "maybe Moments or none",
     },
-    "LDA": {"_moments": "maybe Moments or none"},
+    "Covariance": {"_moments": "maybe Moments or none", "_rounding": "maybe float d or none"},
+    "LDA": {
+        "_moments": "maybe Moments or none",
+        "_unlabelled_moments": "maybe Moments or none",
+    },
     "KernelMetric": {
         "components_": "float k m",
         "offset_": "float m",
@@ -92,7 +96,12 @@ SCHEMA = {
     },
     "DistanceEstimator": {"learner_": "estimator or none"},
     "DistanceClassifier": {"classes_": "labels C"},
-    "NeighborsEstimator": {"_points": "float n k", "n_samples_fit_": "count"},
+    "NeighborsEstimator": {
+        "_points": "float n k",
+        "n_samples_fit_": "count",
+        "_vote_weights": "maybe float n",
+        "_rows": "maybe int n",
+    },
     # With several outputs, classes_ is a list, and the rows of _codes have a code for each output.
     "KNNClassifier": {
         "classes_": "labels C or several labels *",
@@ -116,6 +125,7 @@ SCHEMA = {
         "_centre": "float k",
         "_thresholds": "float n t",
         "_weights": "maybe float n t or none",
+        "_sample_weights": "maybe float n",
         "_k": "count",
         "_mu": "number",
     },

@@ -108,6 +108,6 @@ def add_noise_variance(model: Any) -> None:
     fraction = float(model.explained_variance_ratio_.sum())
     if variances.sum() > 0 and fraction > 0:
         total, (k, d) = float(variances.sum()) / fraction, model.components_.shape
-        model.noise_variance_ = noise_variance(variances, total, k, model.n_samples_, d)
+        model.noise_variance_ = noise_variance(variances, total, k, int(model.n_samples_), d)
     elif not variances.any():  # all samples were identical
         model.noise_variance_ = 0.0

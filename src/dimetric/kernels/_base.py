@@ -4,17 +4,24 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import (
+    Array,
+    asarray_like,
+    namespace,
+    take_rows,
+    to_host,
+)
 from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
 from dimetric._compat import StrOptions, check_same_namespace, wrap_like_input
 from dimetric.kernels._coordinates import Coordinates
 from dimetric.kernels._feature_space import feature_space
-from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction
+from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction, check_precomputed
 from dimetric.kernels.kernel import NAMES, Kernel, KernelLike, as_kernel, checked_kernel
 from dimetric.learners._base import Learner, NamedObjects
 from dimetric.learners._pair_scoring import PairScoringMixin
@@ -50,6 +57,11 @@ class KernelMetric(PairScoringMixin, Learner):
     }
     _named_objects: ClassVar[NamedObjects] = {"kernel": dict.fromkeys(sorted(NAMES), Kernel)}
     kernel: KernelLike
+    _fits_sparse: ClassVar[bool] = True
+
+    @property
+    def _accepts_sparse(self) -> bool:  # type: ignore[override]
+        return as_kernel(self.kernel).name != "precomputed"
 
     def _object_for(self, name: str, value: Any = None) -> Any:
         if name != "kernel":
@@ -102,7 +114,9 @@ class KernelMetric(PairScoringMixin, Learner):
         """Map validated samples in blocks, with sums in float64."""
         xp = namespace(X)
         A, offset = (asarray_like(a, X, dtype=xp.float64) for a in (self.components_, self.offset_))
-        blocks = row_blocks(X.shape[0], max(1, BLOCK_ENTRIES // A.shape[1]))
+        # Sparse rows are made dense if the reference samples are dense.
+        width = max(A.shape[1], X.shape[1]) if sparse.issparse(X) else A.shape[1]
+        blocks = row_blocks(X.shape[0], max(1, BLOCK_ENTRIES // width))
         mapped = [(self._reference_kernel(X[rows, :]) - offset) @ A.T for rows in blocks]
         return xp.astype(xp.concat(mapped), X.dtype, copy=False)
 
@@ -110,7 +124,11 @@ class KernelMetric(PairScoringMixin, Learner):
         """Return the kernel between samples and the reference samples, in float64."""
         xp = namespace(X)
         if self._kernel.name != "precomputed":
-            K = self._kernel(X, asarray_like(self.X_fit_, X))
+            S = self.X_fit_
+            if sparse.issparse(S):
+                K = asarray_like(self._kernel(to_host(X), S), X)
+            else:
+                K = self._kernel(X.toarray() if sparse.issparse(X) else X, asarray_like(S, X))
         elif hasattr(self, "landmarks_"):
             K = xp.take(X, asarray_like(self.landmarks_, X, dtype=xp.int64), axis=1)
         else:
@@ -118,10 +136,16 @@ class KernelMetric(PairScoringMixin, Learner):
         return xp.astype(K, xp.float64, copy=False)
 
     def _fit_coordinates(
-        self, X: Array, n_components: float | None, *, principal: bool
+        self,
+        X: Array,
+        n_components: float | None,
+        weights: np.ndarray | None = None,
+        *,
+        principal: bool,
     ) -> Coordinates:
         """Store the kernel and its reference samples, and return coordinates of the samples."""
-        space = feature_space(X, checked_kernel(self.kernel), n_components, principal=principal)
+        kernel = checked_kernel(self.kernel)
+        space = feature_space(X, kernel, n_components, weights, principal=principal)
         self._kernel, self.gamma_ = space.function, space.function.gamma
         self.X_fit_ = space.references
         if space.landmark_rows is not None:
@@ -132,6 +156,26 @@ class KernelMetric(PairScoringMixin, Learner):
         """Return `components_` and `offset_` for a map L of the coordinates."""
         A = coordinates.lift(to_host(L).astype(np.float64))
         return {"components_": asarray_like(A, X), "offset_": asarray_like(coordinates.mean, X)}
+
+    def _take_samples(self, X: Array, rows: np.ndarray) -> Array:
+        if as_kernel(self.kernel).name != "precomputed":
+            return super()._take_samples(X, rows)
+        check_precomputed(X)
+        columns = asarray_like(rows, X, dtype=namespace(X).int64)
+        return namespace(X).take(take_rows(X, rows), columns, axis=1)
+
+    def _restore_rows(self, used: np.ndarray) -> None:
+        rows = np.flatnonzero(used)
+        if hasattr(self, "landmarks_"):
+            landmarks = rows[to_host(self.landmarks_)]
+            self.landmarks_ = asarray_like(landmarks, self.landmarks_)
+        elif self._kernel.name == "precomputed":
+            # transform gets the kernel with all samples, of which unused ones have no effect.
+            for name in ("components_", "offset_"):
+                value = to_host(getattr(self, name))
+                expanded = np.zeros((*value.shape[:-1], len(used)))
+                expanded[..., rows] = value
+                setattr(self, name, asarray_like(expanded, getattr(self, name)))
 
     @property
     def _n_features_out(self) -> int:

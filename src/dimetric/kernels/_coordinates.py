@@ -2,7 +2,8 @@ r"""Coordinates of samples in the feature space of a kernel, and coefficients of
 
 The solution of a linear learner in feature space lies in the span of the samples (the representer
 theorem [1]_). With coordinates of this span, learning becomes an ordinary linear problem. Let
-:math:`J = I - \frac1n 1 1^T` and :math:`J K J = F F^T`. The rows of F have the same inner products
+:math:`J = I - 1 p^T` and :math:`J K J^T = F F^T`, where p holds the weights of the samples divided
+by their sum. Without weights, :math:`p = \frac1n 1`. The rows of F have the same inner products
 as the centred samples in feature space. A map L of these coordinates corresponds to a map
 :math:`x \mapsto A\, (k(S, x) - o)` of samples, where S holds the reference samples and o is the
 mean of k(S, x) over the training samples.
@@ -27,15 +28,16 @@ from dimetric.kernels._factor import (
     check_eigenvalues,
     eigenvalue_noise,
     factor,
+    row_means,
 )
 from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction
-from dimetric.linalg.classical_scaling import DENSE_SAMPLES, centred_product
+from dimetric.linalg.classical_scaling import DENSE_SAMPLES, Product, centred_product
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.principal_axes import axes_from_moments
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs
-from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
+from dimetric.linalg.symmetric import PackedSymmetric
 
 MIN_SAMPLES_PER_COORDINATE = 8  # with fewer, a factorisation is used instead of iterations
 EIGENVECTOR_TOL = 1e-9  # tolerance of iterated eigenvectors in float64
@@ -60,12 +62,13 @@ class Coordinates:
         Takes a map of the coordinates, of shape (k, rank), and returns its coefficients A, of shape
         (k, m), on the host.
     mean : ndarray of shape (m,)
-        Mean of the kernel over the training samples.
+        Weighted mean of the kernel over the training samples.
     compute : callable
         Computes the coordinates, of shape (n, rank), as float64 in the namespace of the samples.
     eigenvalue_sum : float
-        Sum of all eigenvalues of the centred kernel, or of its approximation if landmarks or a
-        truncated factor are used.
+        Sum of all eigenvalues of the weighted scatter in feature space, or of its approximation if
+        landmarks or a truncated factor are used. Without weights, these are the eigenvalues of the
+        centred kernel.
     eigenvalues : ndarray of shape (rank,) or None
         The largest eigenvalues, descending. None if the coordinates are not principal coordinates.
     """
@@ -78,7 +81,13 @@ class Coordinates:
     eigenvalues: np.ndarray | None = None
 
 
-def cholesky_coordinates(K: Array, n_components: float | None, *, definite: bool) -> Coordinates:
+def cholesky_coordinates(
+    K: Array,
+    n_components: float | None,
+    *,
+    definite: bool,
+    weights: np.ndarray | None = None,
+) -> Coordinates:
     """Return coordinates of all samples, computed from pivoted Cholesky factors of the centred K.
 
     Parameters
@@ -90,16 +99,19 @@ def cholesky_coordinates(K: Array, n_components: float | None, *, definite: bool
         :class:`~dimetric.kernels.Kernel`.
     definite : bool
         Whether K is known to have no negative eigenvalues.
+    weights : ndarray of shape (n,), optional
+        Weights of the samples. By default, all weights are 1.
     """
     k = int(n_components) if isinstance(n_components, Integral) else None
     max_rank = None if k is None else PIVOTS_PER_COORDINATE * k
-    factored = factor(to_host(K), definite=definite, max_rank=max_rank)
+    factored = factor(to_host(K), definite=definite, max_rank=max_rank, weights=weights)
     F = factored.F
-    squared_norms = np.sum(F * F, axis=0)  # of the columns
+    squared_norms = _squared_norms(F, weights)
     rank, total, V = F.shape[1], float(np.sum(squared_norms)), None
     if k is not None and k < rank:
         F = F[:, :max_rank]
-        _, V = _principal(Moments.of_all(F, root=False), k, eigenvalue_noise(K))
+        moments = Moments.of_all(F, weights=weights, root=False)
+        _, V = _principal(moments, k, _noise(K, weights))
         F, rank = F @ V.T, k
     elif n_components is not None and k is None:
         rank = int(np.argmax(np.cumsum(squared_norms) >= n_components * total)) + 1
@@ -107,7 +119,7 @@ def cholesky_coordinates(K: Array, n_components: float | None, *, definite: bool
     return Coordinates(
         rank=rank,
         lift=factored.lift if V is None else lambda L: factored.lift(L @ V),
-        mean=_row_means(K),
+        mean=row_means(K, weights),
         compute=lambda: asarray_like(F, K, dtype=_float64(K)),
         eigenvalue_sum=total,
     )
@@ -124,33 +136,43 @@ def is_iterative(n_components: float | None, n: int) -> bool:
 
 
 def pca_coordinates(
-    K: Array | PackedSymmetric, n_components: float | None, *, definite: bool
+    K: Array | PackedSymmetric,
+    n_components: float | None,
+    *,
+    definite: bool,
+    weights: np.ndarray | None = None,
 ) -> Coordinates:
     """Return principal coordinates of all samples.
 
     See :func:`cholesky_coordinates` for the parameters. If :func:`is_iterative` is true, K is
-    neither centred nor copied in memory, and may be a packed symmetric matrix.
+    neither centred nor copied in memory, and may be a packed symmetric matrix, if there are no
+    weights.
     """
     if isinstance(K, PackedSymmetric) or is_iterative(n_components, K.shape[0]):
-        return _coordinates_by_products(K, int(n_components or 0), definite)
-    factored = factor(to_host(K), definite=definite)
+        return _coordinates_by_products(K, int(n_components or 0), definite, weights)
+    factored = factor(to_host(K), definite=definite, weights=weights)
     F = factored.F
-    values, V = _principal(Moments.of_all(F, root=False), n_components, eigenvalue_noise(K))
+    moments = Moments.of_all(F, weights=weights, root=False)
+    values, V = _principal(moments, n_components, _noise(K, weights))
     scores = V @ F.T
     signed = fixed_signs(scores)
     V = np.where(np.any(signed != scores, axis=1, keepdims=True), -V, V)
     return Coordinates(
         rank=len(V),
         lift=lambda L: factored.lift(L @ V),
-        mean=_row_means(K),
+        mean=row_means(K, weights),
         compute=lambda: asarray_like(signed.T, K, dtype=_float64(K)),
-        eigenvalue_sum=float(np.sum(F * F)),
+        eigenvalue_sum=float(np.sum(_squared_norms(F, weights))),
         eigenvalues=values,
     )
 
 
 def landmark_coordinates(
-    kernel: KernelFunction, X: Array, S: Array, n_components: float | None
+    kernel: KernelFunction,
+    X: Array,
+    S: Array,
+    n_components: float | None,
+    weights: np.ndarray | None = None,
 ) -> Coordinates:
     """Return principal coordinates in the span of the landmarks S instead of all samples [1]_.
 
@@ -161,39 +183,55 @@ def landmark_coordinates(
     .. [1] C. K. I. Williams, M. Seeger, "Using the Nyström method to speed up kernel machines",
        NeurIPS 2000.
     """
-    xp, n, m = namespace(X), X.shape[0], S.shape[0]
+    xp, m = namespace(X), S.shape[0]
+    n = X.shape[0] if weights is None else float(np.sum(weights))
     W = kernel.gram(S)
     factored = factor(
         to_host(W), definite=kernel.is_definite, identical_message=LANDMARKS_IDENTICAL
     )
     B = asarray_like(factored.lift(np.eye(factored.F.shape[1])).T, X, dtype=xp.float64)
 
-    def blocks() -> Iterator[Array]:
-        for rows in row_blocks(n, max(1, BLOCK_ENTRIES // m)):
-            yield xp.astype(kernel(X[rows, :], S), xp.float64, copy=False)
+    def blocks() -> Iterator[tuple[Array, np.ndarray | None]]:
+        for rows in row_blocks(X.shape[0], max(1, BLOCK_ENTRIES // m)):
+            w = None if weights is None else weights[rows]
+            yield xp.astype(kernel(X[rows, :], S), xp.float64, copy=False), w
 
-    mean = tree_reduce(lambda K, _: xp.sum(K, axis=0), blocks()) / n
-    moments = tree_reduce(lambda K, _: Moments.scatter_of(to_host((K - mean) @ B)), blocks())
+    def block_sum(K: Array, w: np.ndarray | None) -> Array:
+        return xp.sum(K, axis=0) if w is None else asarray_like(w, K) @ K
+
+    mean = tree_reduce(block_sum, blocks()) / n
+    moments = tree_reduce(
+        lambda K, w: Moments.scatter_of(to_host((K - mean) @ B), weights=w), blocks()
+    )
     values, V = _principal(moments, n_components, n / m * eigenvalue_noise(W))
     axes = asarray_like(V.T, X, dtype=xp.float64)
     return Coordinates(
         rank=len(V),
         lift=lambda L: factored.lift(L @ V),
         mean=to_host(mean),
-        compute=lambda: xp.concat([(K - mean) @ B @ axes for K in blocks()]),
+        compute=lambda: xp.concat([(K - mean) @ B @ axes for K, _ in blocks()]),
         eigenvalue_sum=float(np.trace(moments.spread)),
         eigenvalues=values,
     )
 
 
-def _coordinates_by_products(K: Array | PackedSymmetric, k: int, definite: bool) -> Coordinates:
-    """Return the first k principal coordinates, computed by products with K only."""
+def _coordinates_by_products(
+    K: Array | PackedSymmetric, k: int, definite: bool, weights: np.ndarray | None
+) -> Coordinates:
+    r"""Return the first k principal coordinates, computed by products with K only.
+
+    With weights in the diagonal matrix W, they are computed from the eigenvectors V of
+    :math:`W^{1/2} J K J^T W^{1/2}`. The coordinates are :math:`W^{-1/2} V \Lambda^{1/2}`.
+    """
+    roots = None if weights is None else np.sqrt(weights)
     n, entries = K.shape[0], K.tiles if isinstance(K, PackedSymmetric) else K
     with one_blas_thread():  # the products use their own threads, and the other work is small
         tol = max(EIGENVECTOR_TOL, eps(entries) / 100)
-        noise = eigenvalue_noise(K)
-        eigenpairs = largest_eigenvectors(centred_product(K), n, k, tol=tol, noise=noise)
-        mean, largest = _row_means(K), float(eigenpairs.values[0])
+        noise, product = _noise(K, weights), centred_product(K)
+        if weights is not None:
+            product = _weighted_product(product, weights)
+        eigenpairs = largest_eigenvectors(product, n, k, tol=tol, noise=noise)
+        mean, largest = row_means(K, weights), float(eigenpairs.values[0])
     if not definite:  # a negative Ritz value implies a negative eigenvalue
         check_eigenvalues(eigenpairs.smallest, largest, noise)
     if largest <= noise:
@@ -201,15 +239,50 @@ def _coordinates_by_products(K: Array | PackedSymmetric, k: int, definite: bool)
     values = np.where(eigenpairs.values > noise, eigenpairs.values, 0.0)
     inverse_roots = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
     # The mean of each row is 0 up to rounding. Subtracting it removes the rounding error.
-    V = eigenpairs.V - eigenpairs.V.mean(axis=1, keepdims=True)
+    if roots is None:
+        V = eigenpairs.V - eigenpairs.V.mean(axis=1, keepdims=True)
+        scores, coefficients = V, V
+        total = _trace(K) - float(np.sum(mean))
+    else:
+        V = eigenpairs.V - np.outer(eigenpairs.V @ roots, roots) / (roots @ roots)
+        scores = fixed_signs(V / roots)
+        coefficients = scores * weights
+        diagonal = to_host(namespace(K).linalg.diagonal(K)).astype(np.float64)
+        total = float(weights @ (diagonal - mean))
     return Coordinates(
         rank=k,
-        lift=lambda L: (L * inverse_roots) @ V,
+        lift=lambda L: (L * inverse_roots) @ coefficients,
         mean=mean,
-        compute=lambda: asarray_like(V.T * np.sqrt(values), entries, dtype=_float64(entries)),
-        eigenvalue_sum=max(_trace(K) - float(np.sum(mean)), float(np.sum(values))),
+        compute=lambda: asarray_like(scores.T * np.sqrt(values), entries, dtype=_float64(entries)),
+        eigenvalue_sum=max(total, float(np.sum(values))),
         eigenvalues=values,
     )
+
+
+def _weighted_product(centred: Product, weights: np.ndarray) -> Product:
+    r"""Return a function that maps V to :math:`W^{1/2} J K J^T W^{1/2} V`.
+
+    `centred` is the product with K after centring without weights, which does not change
+    :math:`J K J^T`.
+    """
+    roots, p = np.sqrt(weights)[:, None], weights / np.sum(weights)
+
+    def product(V: np.ndarray) -> np.ndarray:
+        U = roots * V
+        KU = centred(U - p[:, None] * U.sum(axis=0))
+        return roots * (KU - p @ KU)
+
+    return product
+
+
+def _squared_norms(F: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Return the weighted sum of squares of each column."""
+    return np.sum(F * F, axis=0) if weights is None else weights @ (F * F)
+
+
+def _noise(K: Array | PackedSymmetric, weights: np.ndarray | None) -> float:
+    """Return a bound below which eigenvalues of the weighted scatter are rounding errors."""
+    return eigenvalue_noise(K) * (1.0 if weights is None else float(np.max(weights)))
 
 
 def _principal(
@@ -234,15 +307,6 @@ def _trace(K: Array | PackedSymmetric) -> float:
     if isinstance(K, PackedSymmetric):
         return K.trace
     return float(np.sum(to_host(namespace(K).linalg.diagonal(K)), dtype=np.float64))
-
-
-def _row_means(K: Array | PackedSymmetric) -> np.ndarray:
-    """Return the mean of each row, on the host."""
-    if isinstance(K, PackedSymmetric):
-        return SymmetricProduct(K.n, K.tile)(np.ones((K.n, 1)))[:, 0] / K.n
-    xp, n = namespace(K), K.shape[0]
-    blocks = row_blocks(n, max(1, BLOCK_ENTRIES // n))
-    return np.concatenate([to_host(xp.sum(K[b, :], axis=1, dtype=xp.float64)) / n for b in blocks])
 
 
 def _float64(K: Array) -> object:

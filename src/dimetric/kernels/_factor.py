@@ -8,10 +8,11 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from dimetric._arrays.namespaces import Array, eps
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._warnings import warn
-from dimetric.kernels._function import largest_of
-from dimetric.linalg.symmetric import PackedSymmetric
+from dimetric.kernels._function import BLOCK_ENTRIES, largest_of
+from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
 
 SAMPLES_IDENTICAL = (
     "All samples are identical under this kernel. Choose another kernel or gamma, or scale X."
@@ -28,7 +29,9 @@ Lift = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Factor:
-    """Coordinates F with J K J = F F^T, where J = I - 1 1^T / n.
+    """Coordinates F with J K J^T = F F^T, where J = I - 1 p^T.
+
+    The centre of the samples is their mean with weights p, which sum to 1. By default, p = 1 / n.
 
     Attributes
     ----------
@@ -36,7 +39,7 @@ class Factor:
         The coordinates.
     lift : callable
         Takes a map L of the first r coordinates, of shape (k, r). Returns the coefficients A of
-        this map, of shape (k, n): A K J = L F^T, up to rounding.
+        this map, of shape (k, n): A K J^T = L F^T, up to rounding.
     """
 
     F: np.ndarray
@@ -49,6 +52,7 @@ def factor(
     definite: bool,
     max_rank: int | None = None,
     identical_message: str = SAMPLES_IDENTICAL,
+    weights: np.ndarray | None = None,
 ) -> Factor:
     """Return coordinates whose inner products are the centred K.
 
@@ -65,21 +69,26 @@ def factor(
         omitted.
     identical_message : str
         Error message if all samples are identical under the kernel.
+    weights : ndarray of shape (n,), optional
+        Weights of the samples. The coordinates have the weighted mean 0. By default, all weights
+        are 1.
     """
     n, noise = len(K), eigenvalue_noise(K)
     # Rounding errors of the centring (in float64) and of K accumulate over the pivots.
     tol = max(4 * n**1.5 * 2.0**-52, n * eps(K)) * largest_of(K)
-    mean = K.mean(axis=1, dtype=np.float64)
-    shift = mean - mean.mean() / 2  # the centred kernel is K - shift - shift.T
+    p = None if weights is None else weights / np.sum(weights)
+    mean = K.mean(axis=1, dtype=np.float64) if p is None else row_means(K, weights)
+    # The centred kernel is K - shift - shift.T.
+    shift = mean - (mean.mean() if p is None else p @ mean) / 2
     if definite and max_rank is not None and n > MIN_SAMPLES_PER_PIVOT * max_rank:
         F, pivots = greedy_factor(
             lambda i: K[i] - shift - shift[i], np.diagonal(K) - 2 * shift, max_rank, tol
         )
     else:
         F, pivots = _cholesky(K, shift, tol)
-    result = Factor(F, partial(_lifted, F, pivots))
-    if not definite and not _is_exact(K, F, tol):
-        result = _positive_part(K, shift, noise)
+    result = Factor(F, partial(_lifted, F, pivots, p))
+    if not definite and not _is_exact(K, F, tol, p):
+        result = _positive_part(K, shift, noise, np.ones(n) if weights is None else weights)
     if result.F.shape[1] == 0:
         raise ValueError(identical_message)
     return result
@@ -139,41 +148,69 @@ def greedy_factor(
     return F[:, : len(pivots)], np.array(pivots, dtype=np.int64)
 
 
-def _lifted(F: np.ndarray, pivots: np.ndarray, L: np.ndarray) -> np.ndarray:
+def row_means(K: Array | PackedSymmetric, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the weighted mean of each row, on the host."""
+    n = K.shape[0]
+    if isinstance(K, PackedSymmetric):
+        w = np.ones(n) if weights is None else weights
+        return SymmetricProduct(K.n, K.tile)(w[:, None])[:, 0] / np.sum(w)
+    xp, blocks = namespace(K), row_blocks(n, max(1, BLOCK_ENTRIES // n))
+    if weights is None:
+        sums = [to_host(xp.sum(K[b, :], axis=1, dtype=xp.float64)) / n for b in blocks]
+    else:
+        p = asarray_like(weights / np.sum(weights), K, dtype=xp.float64)
+        sums = [to_host(xp.astype(K[b, :], xp.float64) @ p) for b in blocks]
+    return np.concatenate(sums)
+
+
+def _lifted(F: np.ndarray, pivots: np.ndarray, p: np.ndarray | None, L: np.ndarray) -> np.ndarray:
     """Return the coefficients A of a map L of the first coordinates.
 
-    At first, only pivots have nonzero coefficients. Each row of A is then shifted to sum to 0, so
-    that A gives the same result for the kernel and for the centred kernel.
+    At first, only pivots have nonzero coefficients. A multiple of p is then subtracted from each
+    row of A, so that the row sums to 0, and A gives the same result for the kernel and for the
+    centred kernel.
     """
     first = pivots[: L.shape[1]]
     A = np.zeros((L.shape[0], len(F)))
     corner = np.tril(F[first][:, : len(first)])
     A[:, first] = solve_triangular(corner, L.T, lower=True, trans="T").T
-    return A - A.mean(axis=1, keepdims=True)
+    if p is None:
+        return A - A.mean(axis=1, keepdims=True)
+    return A - A.sum(axis=1, keepdims=True) * p
 
 
-def _is_exact(K: np.ndarray, F: np.ndarray, tol: float) -> bool:
-    """Return whether F F^T equals the centred kernel J K J, tested with random vectors.
+def _is_exact(K: np.ndarray, F: np.ndarray, tol: float, p: np.ndarray | None) -> bool:
+    """Return whether F F^T equals the centred kernel J K J^T, tested with random vectors.
 
     It never does if K is indefinite.
     """
     V = np.random.default_rng(0).standard_normal((len(K), 4))
-    V -= V.mean(axis=0)
+    p = np.full(len(K), 1 / len(K)) if p is None else p
+    V -= p[:, None] * V.sum(axis=0)
     KV = K @ V
-    residual = KV - KV.mean(axis=0) - F @ (F.T @ V)
+    residual = KV - p @ KV - F @ (F.T @ V)
     return bool(np.abs(residual).max() <= 10 * len(K) ** 0.5 * tol)
 
 
-def _positive_part(K: np.ndarray, shift: np.ndarray, noise: float) -> Factor:
-    """Return the factor of the positive part of the centred K. Warn if K is indefinite."""
-    centred = K - shift - shift[:, None]
+def _positive_part(K: np.ndarray, shift: np.ndarray, noise: float, weights: np.ndarray) -> Factor:
+    r"""Return the factor of the positive part of the centred K. Warn if K is indefinite.
+
+    It is the part with positive eigenvalues of :math:`W^{1/2} J K J^T W^{1/2}`, with the weights
+    in W. Then a weight of 2 has the same effect as a row and a column that are given twice.
+    """
+    roots = np.sqrt(weights / np.max(weights))
+    centred = (K - shift - shift[:, None]) * roots * roots[:, None]
     values, V = np.linalg.eigh((centred + centred.T) / 2)
     values, V = values[::-1], V[:, ::-1]
     check_eigenvalues(float(values[-1]), float(values[0]), noise)
     rank = int(np.sum(values > noise))
     length, V = np.sqrt(values[:rank]), V[:, :rank]
-    V = V - V.mean(axis=0)  # remove rounding errors, which small eigenvalues would amplify
-    return Factor(V * length, lambda L: (L / length[: L.shape[1]]) @ V[:, : L.shape[1]].T)
+    # Remove rounding errors, which small eigenvalues would amplify.
+    V = V - roots[:, None] * (np.mean(roots[:, None] * V, axis=0) / np.mean(roots**2))
+    A = roots[:, None] * V
+    return Factor(
+        V * length / roots[:, None], lambda L: (L / length[: L.shape[1]]) @ A[:, : L.shape[1]].T
+    )
 
 
 def eigenvalue_noise(K: Array | PackedSymmetric) -> float:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import (
+    Array,
+    asarray_like,
+    namespace,
+    selected_rows,
+    take_rows,
+    to_host,
+)
 from dimetric._arrays.row_order import canonical_order
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric.kernels._coordinates import (
@@ -47,7 +54,12 @@ class FeatureSpace:
 
 
 def feature_space(
-    X: Array, kernel: Kernel, n_components: float | None, *, principal: bool
+    X: Array,
+    kernel: Kernel,
+    n_components: float | None,
+    weights: np.ndarray | None = None,
+    *,
+    principal: bool,
 ) -> FeatureSpace:
     """Return coordinates of samples in the feature space of a kernel.
 
@@ -59,6 +71,8 @@ def feature_space(
         The kernel. Its own `n_components` is ignored.
     n_components : int, float in (0, 1) or None
         Maximum number of coordinates, fraction of the variance, or None for all coordinates.
+    weights : ndarray of shape (n,), optional
+        Weights of the samples. By default, all weights are 1.
     principal : bool
         Whether the coordinates must be principal coordinates.
     """
@@ -71,16 +85,17 @@ def feature_space(
     else:
         order = canonical_order(to_host(X), np.zeros(n, dtype=np.int64))
         inverse = np.argsort(order)
-        ordered = take_rows(X, order)
+        ordered = selected_rows(X, order)
         # Identical samples get the coordinates of the first one, so their distance is exactly 0.
         first = first_of_equals(to_host(ordered))[inverse]
-    function = KernelFunction.for_samples(ordered, kernel)
+    weights = None if weights is None else weights[order]
+    function = KernelFunction.for_samples(ordered, kernel, weights)
     if kernel.n_landmarks is not None and kernel.n_landmarks < n:
-        space = _with_landmarks(ordered, order, kernel, function, n_components)
+        space = _with_landmarks(ordered, order, kernel, function, n_components, weights)
         coordinates = space.coordinates
         adjusted = replace(coordinates, compute=lambda: take_rows(coordinates.compute(), first))
         return replace(space, coordinates=adjusted)
-    coordinates = _with_all_samples(ordered, order, function, n_components, principal)
+    coordinates = _with_all_samples(ordered, order, function, n_components, weights, principal)
     in_user_order = replace(
         coordinates,
         compute=lambda: take_rows(coordinates.compute(), first),
@@ -88,7 +103,7 @@ def feature_space(
         lift=lambda L: coordinates.lift(L)[:, inverse],
     )
     # Store a copy of the samples, because the user may change X after fit.
-    references = None if precomputed else take_rows(ordered, inverse)
+    references = None if precomputed else selected_rows(ordered, inverse)
     return FeatureSpace(in_user_order, function, references)
 
 
@@ -97,16 +112,18 @@ def _with_all_samples(
     order: np.ndarray,
     function: KernelFunction,
     n_components: float | None,
+    weights: np.ndarray | None,
     principal: bool,
 ) -> Coordinates:
     """Return coordinates computed from the kernel matrix of all samples."""
-    if principal and is_iterative(n_components, X.shape[0]) and function.can_pack(X):
+    is_packed = principal and is_iterative(n_components, X.shape[0]) and function.can_pack(X)
+    if is_packed and weights is None:
         return pca_coordinates(function.packed(X), n_components, definite=function.is_definite)
     K = function.gram(X)
     if callable(function.name):
         check_symmetric(K, order)
     coordinates_of = pca_coordinates if principal else cholesky_coordinates
-    return coordinates_of(K, n_components, definite=function.is_definite)
+    return coordinates_of(K, n_components, definite=function.is_definite, weights=weights)
 
 
 def _with_landmarks(
@@ -115,6 +132,7 @@ def _with_landmarks(
     kernel: Kernel,
     function: KernelFunction,
     n_components: float | None,
+    weights: np.ndarray | None,
 ) -> FeatureSpace:
     """Return coordinates computed from the kernel between samples and landmarks."""
     m, strategy, random_state = int(kernel.n_landmarks or 0), kernel.landmarks, kernel.random_state
@@ -125,14 +143,15 @@ def _with_landmarks(
                 "landmarks='kmeans' does not support a precomputed kernel. Use 'uniform' or "
                 "'greedy'."
             )
-        S = kmeans_landmarks(X, m, random_state)
-        return FeatureSpace(landmark_coordinates(function, X, S, n_components), function, S)
+        S = kmeans_landmarks(X, m, random_state, weights)
+        coordinates = landmark_coordinates(function, X, S, n_components, weights)
+        return FeatureSpace(coordinates, function, S)
     chosen = landmark_rows(strategy, function, X, m, random_state)
-    S = take_rows(X, chosen)
+    S = selected_rows(X, chosen)
     if precomputed:
         columns = asarray_like(chosen, X, dtype=namespace(X).int64)
         X, S = (namespace(X).take(K, columns, axis=1) for K in (X, S))
     elif callable(function.name):
         check_symmetric(function.gram(S), order[chosen])
-    coordinates = landmark_coordinates(function, X, S, n_components)
+    coordinates = landmark_coordinates(function, X, S, n_components, weights)
     return FeatureSpace(coordinates, function, None if precomputed else S, order[chosen])

@@ -6,7 +6,9 @@ from typing import Any
 
 import array_api_compat as compat
 import numpy as np
+from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import manhattan_distances
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.memory import require_memory
@@ -14,6 +16,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespa
 from dimetric._arrays.threads import run_on_threads
 from dimetric._arrays.validation import asymmetric_pair, ignoring_overflow
 from dimetric.kernels.kernel import FUNCTION_PARAMETERS, NAMES, Kernel
+from dimetric.linalg.deviation import standard_deviation
 from dimetric.linalg.symmetric import TILE_SIZE, PackedSymmetric, upper_tiles
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of rows
@@ -41,7 +44,7 @@ class KernelFunction:
         Keyword arguments, if `name` is a function.
     centre : array of shape (d,) or None
         Mean of the samples. It is subtracted from samples to reduce rounding errors. None for
-        kernels whose centred matrix would change.
+        sparse samples, and for kernels whose centred matrix would change.
 
     Examples
     --------
@@ -61,14 +64,16 @@ class KernelFunction:
     centre: Any = None
 
     @classmethod
-    def for_samples(cls, X: Array, kernel: Kernel) -> "KernelFunction":
-        """Return the kernel function, with gamma="scale" or "auto" computed from X."""
+    def for_samples(
+        cls, X: Array, kernel: Kernel, weights: np.ndarray | None = None
+    ) -> "KernelFunction":
+        """Return the kernel function, with gamma="scale" or "auto" computed from weighted X."""
         xp, name, gamma = namespace(X), kernel.name, kernel.gamma
         centre = None
-        if name in ("linear", "rbf", "laplacian"):
+        if name in ("linear", "rbf", "laplacian") and not sparse.issparse(X):
             centre = xp.mean(xp.astype(X, xp.float64), axis=0)
         if gamma == "scale" and name in FUNCTION_PARAMETERS["gamma"][1]:
-            spread = float(xp.std(xp.astype(X, xp.float64))) ** (1 if name == "laplacian" else 2)
+            spread = standard_deviation(X, weights) ** (1 if name == "laplacian" else 2)
             gamma = 1 / (X.shape[1] * spread) if spread > 0 else 1.0
         elif isinstance(gamma, str):
             gamma = 1 / X.shape[1]
@@ -149,7 +154,8 @@ class KernelFunction:
     def _empty(self, X: Array, m: int) -> Array:
         n = X.shape[0]
         self._require_memory(X, n * m, n, m)
-        return namespace(X).empty((n, m), dtype=X.dtype, device=compat.device(X))
+        device = "cpu" if sparse.issparse(X) else compat.device(X)
+        return namespace(X).empty((n, m), dtype=X.dtype, device=device)
 
     def _require_memory(self, X: Array, n_values: int, n: int, m: int) -> None:
         size = 4 if X.dtype == namespace(X).float32 else 8
@@ -161,6 +167,8 @@ class KernelFunction:
         """Do all work that :meth:`_values` needs once per row, and return the prepared X and Y."""
         if callable(self.name):
             return X, Y
+        if sparse.issparse(X) or sparse.issparse(Y):
+            return self._prepared_sparse(X), self._prepared_sparse(Y, transposed=True)
         xp = namespace(X)
         X, Y = (xp.astype(A, xp.float64, copy=False) for A in (X, Y))
         if self.centre is not None:
@@ -174,6 +182,19 @@ class KernelFunction:
             Y = xp.concat([Y, xp.ones_like(y), y], axis=1)
         return (_unit(X), _unit(Y)) if self.name == "cosine" else (X, Y)
 
+    def _prepared_sparse(self, X: Array, *, transposed: bool = False) -> sparse.csr_array:
+        """Return prepared rows as a CSR array, or as the rows of the right factor if transposed."""
+        X = sparse.csr_array(X).astype(np.float64)
+        if self.name == "rbf":
+            norms = -self.gamma * X.power(2).sum(axis=1)[:, None]
+            ones = np.ones_like(norms)
+            parts = [X, ones, norms] if transposed else [2 * self.gamma * X, norms, ones]
+            return sparse.hstack([sparse.csr_array(part) for part in parts], format="csr")
+        if self.name == "cosine":
+            norms = np.sqrt(X.power(2).sum(axis=1))
+            X.data /= np.repeat(np.where(norms > 0, norms, 1.0), np.diff(X.indptr))
+        return X
+
     @ignoring_overflow()  # checked_values raises
     def _values(self, A: Array, B: Array) -> Array:
         """Return the kernel matrix of prepared rows, in float64."""
@@ -183,6 +204,7 @@ class KernelFunction:
         if self.name == "laplacian":
             return xp.exp(-self.gamma * _manhattan(A, B))
         K = A @ B.T
+        K = K.toarray() if sparse.issparse(K) else K
         if self.name == "rbf":
             return _exp_nonpositive(K)
         if self.name == "poly":
@@ -249,6 +271,8 @@ def _call_user_kernel(
 ) -> Array:
     """Return the values of a user's kernel function in the namespace of X."""
     K = kernel(X, Y, **params)
+    if sparse.issparse(X) and sparse.issparse(K):
+        K = K.toarray()
     values = K if is_foreign(K) else np.asarray(K)
     shape, kinds = (X.shape[0], Y.shape[0]), ("bool", "integral", "real floating")
     if tuple(values.shape) != shape or not namespace(values).isdtype(values.dtype, kinds):
@@ -273,6 +297,8 @@ def _exp_nonpositive(K: Array) -> Array:
 
 def _manhattan(X: Array, Y: Array) -> Array:
     """Return the Manhattan distances between the rows of X and the rows of Y."""
+    if sparse.issparse(X):
+        return manhattan_distances(X, Y)
     if compat.is_numpy_array(X):
         return cdist(X, Y, "cityblock")
     xp = namespace(X)

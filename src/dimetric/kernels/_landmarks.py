@@ -6,6 +6,7 @@ The span of the landmarks approximates the span of all samples in feature space.
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.random_state import random_generator
@@ -49,8 +50,10 @@ def landmark_rows(
 
 def first_of_equals(X: np.ndarray) -> np.ndarray:
     """Return, for each row, the index of the first equal row. Equal rows must be adjacent."""
-    is_new = np.append(True, np.any(X[1:] != X[:-1], axis=1))
-    return np.maximum.accumulate(np.where(is_new, np.arange(len(X)), 0))
+    differs = X[1:] != X[:-1]
+    is_new = differs.count_nonzero(axis=1) > 0 if sparse.issparse(X) else np.any(differs, axis=1)
+    is_new = np.append(True, is_new)
+    return np.maximum.accumulate(np.where(is_new, np.arange(X.shape[0]), 0))
 
 
 def greedy_landmarks(kernel: KernelFunction, X: Array, m: int) -> np.ndarray:
@@ -86,8 +89,10 @@ def greedy_landmarks(kernel: KernelFunction, X: Array, m: int) -> np.ndarray:
     return np.append(first, others)
 
 
-def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:
-    """Return the centres of m clusters, which are usually not samples [1]_.
+def kmeans_landmarks(
+    X: Array, m: int, random_state: Any, weights: np.ndarray | None = None
+) -> Array:
+    """Return the centres of m clusters of weighted samples, which are usually not samples [1]_.
 
     References
     ----------
@@ -97,7 +102,8 @@ def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:
     from sklearn.cluster import KMeans  # slow to import
 
     random = random_generator(random_state)
-    clusters = KMeans(m, n_init=1, max_iter=30, random_state=random).fit(to_host(X))
+    model = KMeans(m, n_init=1, max_iter=30, random_state=random)
+    clusters = model.fit(to_host(X), sample_weight=weights)
     return asarray_like(clusters.cluster_centers_, X)
 
 

@@ -10,10 +10,10 @@ from dimetric.kernels._base import KernelMetric
 from dimetric.kernels.kernel import KernelLike
 from dimetric.kernels.kernelized import KernelizedMetric
 from dimetric.learners.anmm import ANMM
-from dimetric.linalg.scatter import difference_scatter
 from dimetric.linalg.spectral import top_eigenvectors
 from dimetric.neighbors.roles import enemies, friends
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import Supervision, checked_labels, weights_of
 
 
 class KANMM(KernelizedMetric):
@@ -42,6 +42,8 @@ class KANMM(KernelizedMetric):
         Matrix with orthonormal rows: "map" is the map L in feature space, "coefficients" is A.
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`.
+    class_weight, unlabelled
+        See :class:`~dimetric.ANMM`.
 
     Attributes
     ----------
@@ -78,12 +80,16 @@ class KANMM(KernelizedMetric):
         n_enemies: int = 1,
         orthonormal: str = "map",
         kernel: KernelLike = "rbf",
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_friends = n_friends
         self.n_enemies = n_enemies
         self.orthonormal = orthonormal
         self.kernel = kernel
+        self.class_weight = class_weight
+        self.unlabelled = unlabelled
 
     def _linear(self) -> ANMM:
         return ANMM(self.n_components, n_friends=self.n_friends, n_enemies=self.n_enemies)
@@ -93,21 +99,21 @@ class KANMM(KernelizedMetric):
     ) -> dict[str, Any]:
         if self.orthonormal == "map":
             return super()._fit_in_space(X, supervision, progress)
-        coordinates = self._fit_coordinates(X, self._kernel_rank(), principal=False)
+        weights = weights_of(supervision)
+        coordinates = self._fit_coordinates(X, self._kernel_rank(), weights, principal=False)
         m = len(coordinates.mean)
         k = m if self.n_components is None else int(self.n_components)
         if k > m:
             name = "n_landmarks" if m < X.shape[0] else "n_samples"
             raise ValueError(f"n_components={k} must be at most {name}={m}.")
-        codes = checked_labels(supervision).codes
-        order = np.argsort(codes, kind="stable")
-        codes = codes[order]
+        labels = checked_labels(supervision)
+        order = np.argsort(labels.codes, kind="stable")
+        labels = labels.reordered(order)
+        codes = labels.codes
         Z, K = (take_rows(a, order) for a in (coordinates.compute(), self._reference_kernel(X)))
         near = friends(Z, codes, self.n_friends, share_ties=True)
         far = enemies(Z, codes, self.n_enemies, share_ties=True)
-        S, C = (
-            difference_scatter(K, r.indices, r.counts, r.weights, root=False) for r in (far, near)
-        )
+        S, C = (role.difference_scatter(K, labels.weights, root=False) for role in (far, near))
         values, A = top_eigenvectors(S - C, k)
         self.components_, self.offset_ = asarray_like(A, X), asarray_like(coordinates.mean, X)
         margin = float(namespace(X).sum(values))

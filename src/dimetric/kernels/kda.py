@@ -6,6 +6,7 @@ from dimetric.kernels._base import KernelMetric
 from dimetric.kernels.kernel import KernelLike
 from dimetric.kernels.kernelized import KernelizedMetric
 from dimetric.learners.lda import LDA
+from dimetric.supervision._weights import ClassWeight
 
 
 class KDA(KernelizedMetric):
@@ -17,7 +18,8 @@ class KDA(KernelizedMetric):
 
     :math:`k_i` are the columns of the kernel matrix K, :math:`m_c` is the mean of the columns of
     class c, and m is the mean of all columns [1]_. With the linear kernel, this is
-    :class:`~dimetric.LDA` with the same `reg`, if the samples span all features.
+    :class:`~dimetric.LDA` with the same `reg`, if the samples span all features. Sample weights and
+    unlabelled samples have the same meaning as for LDA.
 
     Parameters
     ----------
@@ -29,6 +31,8 @@ class KDA(KernelizedMetric):
         the training set to a single point, and does not generalise.
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`.
+    class_weight, unlabelled, unlabelled_weight
+        See :class:`~dimetric.LDA`.
 
     Attributes
     ----------
@@ -50,15 +54,26 @@ class KDA(KernelizedMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
-        name: LDA._parameter_constraints[name] for name in ("n_components", "reg")
+        name: LDA._parameter_constraints[name]
+        for name in ("n_components", "reg", "class_weight", "unlabelled", "unlabelled_weight")
     }
 
     def __init__(
-        self, n_components: int | None = None, *, reg: float = 0.1, kernel: KernelLike = "rbf"
+        self,
+        n_components: int | None = None,
+        *,
+        reg: float = 0.1,
+        kernel: KernelLike = "rbf",
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
+        unlabelled_weight: float = 0.1,
     ) -> None:
         self.n_components = n_components
         self.reg = reg
         self.kernel = kernel
+        self.class_weight = class_weight
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
 
     def _linear(self) -> LDA:
-        return LDA(self.n_components, reg=self.reg)
+        return LDA(self.n_components, reg=self.reg, unlabelled_weight=self.unlabelled_weight)

@@ -8,6 +8,7 @@ from dimetric.kernels._base import KernelMetric
 from dimetric.kernels.kernel import KernelLike
 from dimetric.kernels.kernelized import KernelizedMetric
 from dimetric.learners.dmlmj import DMLMJ
+from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Supervision
 
 
@@ -37,6 +38,8 @@ class KDMLMJ(KernelizedMetric):
         Shrinkage of both covariances, as in :class:`~dimetric.DMLMJ`. It is `reg` in the metadata.
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`.
+    class_weight, unlabelled
+        See :class:`~dimetric.DMLMJ`.
 
     Attributes
     ----------
@@ -68,11 +71,15 @@ class KDMLMJ(KernelizedMetric):
         n_neighbors: int = 3,
         alpha: float = 0.03,
         kernel: KernelLike = "rbf",
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.kernel = kernel
+        self.class_weight = class_weight
+        self.unlabelled = unlabelled
 
     def _linear(self) -> DMLMJ:
         return DMLMJ(self.n_components, n_neighbors=self.n_neighbors, alpha=self.alpha)

@@ -13,7 +13,7 @@ from dimetric.kernels.kernel import KernelLike, as_kernel
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.spectral import fixed_signs
-from dimetric.supervision.labels import Supervision
+from dimetric.supervision.labels import Supervision, weights_of
 
 
 class KernelizedMetric(KernelMetric):
@@ -40,6 +40,17 @@ class KernelizedMetric(KernelMetric):
         return self._linear()._maximises
 
     @property
+    def _accepts_weights(self) -> bool:  # type: ignore[override]
+        return self._linear()._accepts_weights
+
+    @property
+    def _uses_unlabelled(self) -> bool:  # type: ignore[override]
+        return self._linear()._uses_unlabelled
+
+    def _learns_from_classes(self) -> bool:
+        return self._linear()._learns_from_classes()
+
+    @property
     def _min_classes(self) -> int:  # type: ignore[override]
         return self._linear()._min_classes
 
@@ -56,7 +67,8 @@ class KernelizedMetric(KernelMetric):
         learner = self._linear()
         learner._kernel_learner = self._name_of_linear()
         check_params(learner)
-        coordinates = self._fit_coordinates(X, self._kernel_rank(), principal=False)
+        weights = weights_of(supervision)
+        coordinates = self._fit_coordinates(X, self._kernel_rank(), weights, principal=False)
         k = getattr(learner, "n_components", None)
         if k is not None and k > coordinates.rank:
             raise ValueError(
@@ -112,7 +124,8 @@ class Kernelized(KernelizedMetric):
     The training samples get coordinates with the same inner products as the centred samples in
     feature space. The learner is fitted to these coordinates as if they were features, so it also
     finds neighbours in feature space. Its map L is then converted to coefficients A. The solution
-    lies in the span of the samples [1]_.
+    lies in the span of the samples [1]_. Sample weights have the same meaning as for the learner,
+    and the centre in feature space is the weighted mean.
 
     With all coordinates, ``kernel=Kernel(n_components=None)``, the result is exactly that of the
     learner in feature space if it only depends on these inner products. It can differ if the result
@@ -137,12 +150,13 @@ class Kernelized(KernelizedMetric):
     components_ : array of shape (n_components, n_references)
         Coefficients A of the map ``(k(X, X_fit_) - offset_) @ A.T``.
     offset_ : array of shape (n_references,)
-        Mean o of the kernel over the training samples.
+        Weighted mean o of the kernel over the training samples.
     X_fit_ : array of shape (n_references, n_features) or None
-        The reference samples S: the training samples or the landmarks. None if the kernel is
-        precomputed.
+        The reference samples S: the training samples that the fit used, or the landmarks. None if
+        the kernel is precomputed.
     landmarks_ : array of shape (n_landmarks,)
-        Row indices of the landmarks. Not set without landmarks, or if they are cluster centres.
+        Row indices of the landmarks in X. Not set without landmarks, or if they are cluster
+        centres.
     gamma_ : float
         Value of the kernel's gamma.
     classes_ : ndarray of shape (n_classes,)
@@ -197,3 +211,8 @@ class Kernelized(KernelizedMetric):
     def unlabelled(self) -> Any:
         """The label that marks samples without a class, taken from the learner."""
         return getattr(self.learner, "unlabelled", None)
+
+    @property
+    def class_weight(self) -> Any:
+        """The weights of the classes, taken from the learner."""
+        return getattr(self.learner, "class_weight", None)

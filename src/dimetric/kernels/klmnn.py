@@ -6,8 +6,10 @@ from dimetric.kernels._base import KernelMetric
 from dimetric.kernels.kernel import KernelLike
 from dimetric.kernels.kernelized import KernelizedMetric
 from dimetric.learners._base import NamedObjects
+from dimetric.learners._input import CLASS_PARAMETERS
 from dimetric.learners.lmnn import LMNN
 from dimetric.solvers import Solver
+from dimetric.supervision._weights import ClassWeight
 
 
 class KLMNN(KernelizedMetric):
@@ -48,6 +50,11 @@ class KLMNN(KernelizedMetric):
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`. By default, 30 coordinates are used,
         because time grows with their number.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
+        same total weight.
+    unlabelled : float, str or None, default=None
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
 
     Attributes
     ----------
@@ -84,9 +91,12 @@ class KLMNN(KernelizedMetric):
         "verbose",
         "random_state",
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
-        name: LMNN._parameter_constraints[name] for name in _lmnn_params
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
+        KernelMetric._parameter_constraints
+        | {name: LMNN._parameter_constraints[name] for name in _lmnn_params}
+        | CLASS_PARAMETERS
+    )
+    _uses_unlabelled = False  # the learner has no targets, which would refer to all rows of X
 
     def __init__(
         self,
@@ -102,6 +112,8 @@ class KLMNN(KernelizedMetric):
         verbose: int = 0,
         random_state: Any = None,
         kernel: KernelLike = "rbf",
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -114,6 +126,8 @@ class KLMNN(KernelizedMetric):
         self.verbose = verbose
         self.random_state = random_state
         self.kernel = kernel
+        self.class_weight = class_weight
+        self.unlabelled = unlabelled
 
     def _linear(self) -> LMNN:
         return LMNN(**{name: getattr(self, name) for name in self._lmnn_params})

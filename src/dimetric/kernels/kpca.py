@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +15,8 @@ from dimetric._warnings import warn
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels._function import KernelFunction
 from dimetric.kernels.kernel import KernelLike, checked_kernel
-from dimetric.supervision.labels import Supervision
+from dimetric.linalg.row_basis import MAX_DENSE_ENTRIES
+from dimetric.supervision.labels import Supervision, weights_of
 
 
 def _has_inverse(learner: "KPCA") -> bool:
@@ -32,8 +34,12 @@ class KPCA(KernelMetric):
               J = I - \tfrac1n 1 1^T
 
     :math:`\tilde k` is the kernel after centring in feature space [1]_. With the linear kernel,
-    this is PCA. A few components of many samples are computed iteratively by products with K. With
-    landmarks, the full matrix K is not computed [2]_.
+    this is PCA. With weights :math:`w_i`, the `sample_weight` of :meth:`fit`,
+    :math:`\tilde K = W^{1/2} J K J^T W^{1/2}`, where W is the diagonal matrix of the weights and
+    :math:`J = I - 1 w^T / \sum_i w_i`, and :math:`\alpha_{ij}` is multiplied by
+    :math:`\sqrt{w_j}`. A sample of weight 2 counts as two equal samples. A few components of many
+    samples are computed iteratively by products with K. With landmarks, the full matrix K is not
+    computed [2]_.
 
     Parameters
     ----------
@@ -53,14 +59,16 @@ class KPCA(KernelMetric):
     components_ : array of shape (n_components, n_references)
         Coefficients A of the map ``(k(X, X_fit_) - offset_) @ A.T``.
     offset_ : array of shape (n_references,)
-        Mean of the kernel over the training samples.
+        Weighted mean of the kernel over the training samples.
     eigenvalues_ : array of shape (n_components,)
-        Eigenvalues :math:`\lambda`, descending. They are n times the variances of the components.
+        Eigenvalues :math:`\lambda`, descending. They are the variances of the components times n,
+        which is the sum of the weights.
     X_fit_ : array of shape (n_references, n_features) or None
         The reference samples: the training samples or the landmarks. None if the kernel is
         precomputed.
     landmarks_ : array of shape (n_landmarks,)
-        Row indices of the landmarks. Not set without landmarks, or if they are cluster centres.
+        Row indices of the landmarks in X. Not set without landmarks, or if they are cluster
+        centres.
     gamma_ : float
         Value of the kernel's gamma.
     dual_coef_ : array of shape (n_references, n_features)
@@ -86,6 +94,7 @@ class KPCA(KernelMetric):
     """
 
     _supervision_kinds: ClassVar[tuple[str, ...]] = ()
+    _accepts_weights: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
@@ -113,7 +122,7 @@ class KPCA(KernelMetric):
         k, n = self.n_components, X.shape[0]
         self._check_parameters(k, n)
         with blas_threads_for(n):
-            coordinates = self._fit_coordinates(X, k, principal=True)
+            coordinates = self._fit_coordinates(X, k, weights_of(supervision), principal=True)
         values = np.asarray(coordinates.eigenvalues)
         n_zero = int(np.sum(values == 0))
         if n_zero:
@@ -125,7 +134,7 @@ class KPCA(KernelMetric):
             setattr(self, name, value)
         self.eigenvalues_ = asarray_like(values, X)
         if self.fit_inverse_transform:
-            self._fit_inverse(X)
+            self._fit_inverse(X, weights_of(supervision))
         return {
             "n_components": coordinates.rank,
             "accumulated_eigenvalues": min(1.0, float(np.sum(values)) / coordinates.eigenvalue_sum),
@@ -154,9 +163,10 @@ class KPCA(KernelMetric):
     def inverse_transform(self, Z: Array) -> Array:
         r"""Return samples whose images are approximately Z, by kernel ridge regression.
 
-        .. math:: x = k(z, Z_S) (K(Z_S, Z_S) + \alpha I)^{-1} X_S
+        .. math:: x = k(z, Z_S) (K(Z_S, Z_S) + \alpha W^{-1})^{-1} X_S
 
-        :math:`X_S` holds the reference samples, and :math:`Z_S` their images. The result is
+        :math:`X_S` holds the reference samples, :math:`Z_S` their images, and W the weights of the
+        samples, which are 1 for landmarks. The result is
         approximate, because not every point of the feature space is the image of a sample [1]_.
 
         Parameters
@@ -183,13 +193,26 @@ class KPCA(KernelMetric):
         """Return the kernel function for mapped samples."""
         return replace(self._kernel, centre=None)
 
-    def _fit_inverse(self, X: Array) -> None:
+    def _fit_inverse(self, X: Array, weights: np.ndarray | None) -> None:
         xp = namespace(X)
         self._Z_fit = self._mapped(self.X_fit_)
+        m = self._Z_fit.shape[0]
+        if weights is None or m < X.shape[0]:  # landmarks have no weights
+            weights = np.ones(m)
         K = xp.astype(self._inverse_kernel().gram(self._Z_fit), xp.float64)
-        S = xp.astype(self.X_fit_, xp.float64)
+        S: Any = self.X_fit_
+        if sparse.issparse(S):  # the inverse map has a number for each reference and feature
+            if S.shape[0] * S.shape[1] > MAX_DENSE_ENTRIES:
+                raise ValueError(
+                    f"fit_inverse_transform=True needs a dense matrix of {S.shape[0]} x "
+                    f"{S.shape[1]} values, which is too large. Set n_landmarks of the kernel, or "
+                    "select features."
+                )
+            S = S.toarray()
+        S = xp.astype(S, xp.float64)
         if self.alpha == 0:  # K is singular if samples are identical, so use the pseudoinverse
             self.dual_coef_ = asarray_like(xp.linalg.pinv(K) @ S, X)
             return
-        K = K + self.alpha * xp.eye(K.shape[0], dtype=K.dtype, device=K.device)
+        ridge = asarray_like(self.alpha / weights, K)
+        K = K + ridge * xp.eye(K.shape[0], dtype=K.dtype, device=K.device)
         self.dual_coef_ = asarray_like(xp.linalg.solve(K, S), X)

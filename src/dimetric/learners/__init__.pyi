@@ -8,6 +8,7 @@ from .ldml import LDML as LDML
 from .lmnn import LMNN as LMNN
 from .lsi import LSI as LSI
 from .mcml import MCML as MCML
+from .mlkr import MLKR as MLKR
 from .nca import NCA as NCA
 from .ncmc import NCMC as NCMC
 from .ncmml import NCMML as NCMML

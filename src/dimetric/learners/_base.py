@@ -2,9 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
+from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Self, TypeAlias
 
+import numpy as np
+from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -15,16 +18,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import ArgumentErrorMixin
-from dimetric._arrays.namespaces import Array
-from dimetric._arrays.validation import (
-    checked_array,
-    checked_samples,
-    checked_samples_with_labels,
-    encode_labels,
-)
+from dimetric._arrays.namespaces import Array, selected_rows
+from dimetric._arrays.validation import checked_array
 from dimetric._compat import CallbackSupportMixin, Progress, fit_method
-from dimetric.supervision._validation import checked_constraints, supervision_source
-from dimetric.supervision.labels import Labels, Supervision
+from dimetric.learners._input import checked_input
+from dimetric.learners._sparse_fit import fit_in_basis
+from dimetric.linalg.row_basis import RowBasis
+from dimetric.supervision.labels import Supervision
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
@@ -45,6 +45,7 @@ class Learner(
     A subclass implements ``_fit``, which sets the fitted attributes and returns the metadata.
     """
 
+    classes_: np.ndarray
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}  # one entry per parameter
     _fitted_attributes: ClassVar[tuple[str, ...]]  # set by ``_fit``
     # The accepted supervision: any of "y", "pairs" and "triplets". Empty for unsupervised learners.
@@ -54,6 +55,13 @@ class Learner(
     _min_samples: ClassVar[int] = 2
     _min_classes: ClassVar[int] = 1
     _accepts_sparse: ClassVar[bool] = False
+    # Whether ``_fit`` gets sparse samples. Otherwise it gets dense coordinates of them.
+    _fits_sparse: ClassVar[bool] = False
+    _accepts_weights: ClassVar[bool] = False
+    # Whether ``_fit`` gets unlabelled samples, with the code -1. Otherwise they are left out.
+    _uses_unlabelled: bool = False
+    # Whether ``_fit`` gets all rows of X. Rows that it must not use have the code -1 and weight 0.
+    _keeps_rows: ClassVar[bool] = False
     # Name of the kernel learner that fits this learner in its feature space. Otherwise not set.
     _kernel_learner: str
 
@@ -82,22 +90,25 @@ class Learner(
         *,
         pairs: Pairs | None = None,
         triplets: Triplets | None = None,
+        sample_weight: Any = None,
     ) -> Self:
-        """Learn the map from the samples and from labels, pairs or triplets.
+        """Learn the map from the samples and from labels, targets, pairs or triplets.
 
         Supervised learners need exactly one of `y`, `pairs` and `triplets`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples, as a NumPy array, a pandas or polars data frame, or an array of any array API
-            library. None if `pairs` or `triplets` contain the samples.
-        y : array-like of shape (n_samples,), optional
-            Labels. Unsupervised learners ignore them.
+            Samples, as a NumPy array, a pandas or polars data frame, a SciPy sparse array, or an
+            array of any array API library. None if `pairs` or `triplets` contain the samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            Labels, or targets for learners that accept them. Unsupervised learners ignore them.
         pairs : Pairs, optional
             Similar and dissimilar pairs of samples, for learners that accept pairs.
         triplets : Triplets, optional
             Triplets (anchor, closer sample, farther sample), for learners that accept triplets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which are at least 0. A sample of weight 0 is left out.
 
         Returns
         -------
@@ -108,15 +119,21 @@ class Learner(
         if not getattr(self, "warm_start", False):
             self._delete_fitted_attributes()
         try:
-            samples, supervision = self._validated_input(X, y=y, pairs=pairs, triplets=triplets)
-            progress = Progress(self, samples if X is None else X, y, self._max_steps())
-            metadata = self._fit(samples, supervision, progress)
+            given = checked_input(
+                self, X, y=y, pairs=pairs, triplets=triplets, sample_weight=sample_weight
+            )
+            progress = Progress(self, given.samples if X is None else X, y, self._max_steps())
+            is_reduced = sparse.issparse(given.samples) and not self._fits_sparse
+            fit = partial(fit_in_basis, self) if is_reduced else self._fit
+            metadata = fit(given.samples, given.supervision, progress)
             self._check_fitted(metadata)
+            if not np.all(given.used):
+                self._restore_rows(given.used)
         except BaseException:
             # Also after an interrupt: attributes of two different fits must not be mixed.
             self._delete_fitted_attributes()
             raise
-        self._metadata = metadata | {"time": perf_counter() - started}
+        self._metadata = metadata | given.metadata | {"time": perf_counter() - started}
         progress.end()
         return self
 
@@ -136,7 +153,7 @@ class Learner(
             Mapped samples, in the array library, dtype and device of X. A data frame if X is one.
         """
         if X is None:
-            points = [getattr(each, "points", None) for each in constraints.values()]
+            points = [each.points for each in constraints.values() if hasattr(each, "points")]
             X = points[0] if len(points) == 1 else None
         return super().fit_transform(X, y, **constraints)
 
@@ -226,33 +243,29 @@ class Learner(
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
-    def _validated_input(
-        self, X: Array | None, **supervision: Any
-    ) -> tuple[Array, Supervision | None]:
-        """Return the samples as an array, and the supervision.
+    def _learns_from_classes(self) -> bool:
+        """Return whether `y` holds classes. Otherwise it holds other targets."""
+        return True
 
-        Labels equal to the learner's parameter ``unlabelled`` count as missing.
+    def _take_samples(self, X: Array, rows: np.ndarray) -> Array:
+        """Return some of the samples of a validated X."""
+        return selected_rows(X, rows)
+
+    def _axis_parameter(self) -> str:
+        """Return the setting that refers to single features, such as "diagonal=True", or "".
+
+        Sparse samples with many features are not fitted with such a setting.
         """
-        kind = supervision_source(self, self._supervision_kinds, **supervision)
-        # Set by an earlier fit.
-        for name in ("classes_", "targets_", "target_weights_", "threshold_"):
-            self.__dict__.pop(name, None)
-        if kind is None:
-            return checked_samples(self, X, reset=True, min_samples=self._min_samples), None
-        if kind != "y":
-            return checked_constraints(
-                self, X, supervision[kind], kind, min_samples=self._min_samples
-            )
-        samples, y = checked_samples_with_labels(
-            self, X, supervision["y"], reset=True, min_samples=self._min_samples
-        )
-        self.classes_, codes = encode_labels(y, getattr(self, "unlabelled", None))
-        if len(self.classes_) < self._min_classes:
-            raise ValueError(
-                f"{type(self).__name__} requires at least {self._min_classes} classes, but y has "
-                f"only {len(self.classes_)}."
-            )
-        return samples, Labels(codes, self.classes_)
+        return "diagonal=True" if getattr(self, "diagonal", False) else ""
+
+    def _move_to_basis(self, basis: RowBasis) -> None:
+        """Convert parameters and attributes that refer to the features to those of a basis."""
+
+    def _restore_rows(self, used: np.ndarray) -> None:
+        """Let fitted attributes refer to all rows of X, of which only some were used.
+
+        A subclass overrides this method if its attributes hold row indices of X.
+        """
 
     def _checked_mapped(self, Z: Array) -> Array:
         """Return mapped samples as an array. Raise if the number of components is wrong."""
@@ -270,6 +283,7 @@ class Learner(
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = bool(self._supervision_kinds)
+        tags.target_tags.multi_output = not self._learns_from_classes()
         tags.input_tags.sparse = self._accepts_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.array_api_support = True

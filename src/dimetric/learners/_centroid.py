@@ -21,6 +21,7 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
     n_centroids_: tuple[int, ...]
 
     _maximises = True
+    _accepts_weights = True
 
     @property
     def centroid_classes_(self) -> np.ndarray:
@@ -31,22 +32,27 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
         """Return the cluster of each sample. Clusters are numbered from 0 in order of class."""
         return labels.codes
 
-    def _problem(self, X: Array, supervision: Supervision) -> Problem[CentroidObjective]:
+    def _labelled_problem(
+        self, X: Array, supervision: Supervision, graph: np.ndarray | None
+    ) -> Problem[CentroidObjective]:
         labels = checked_labels(supervision)
         clusters = self._clusters(X, labels)
         cluster_class = np.empty(np.max(clusters) + 1, dtype=np.int64)
         cluster_class[clusters] = labels.codes
         self.n_centroids_ = tuple(np.bincount(cluster_class).tolist())
-        self.centroids_ = group_means(X, clusters, len(cluster_class))
+        weights = labels.weights
+        if weights is not None:  # a common factor does not matter
+            weights = weights / np.mean(weights)
+        self.centroids_ = group_means(X, clusters, len(cluster_class), weights)
         # The base class treats the clusters as classes. Samples sorted by cluster are also sorted
         # by class.
-        by_cluster = Labels(clusters, cluster_class)
-        problem = super()._problem(X, by_cluster)
+        by_cluster = Labels(clusters, cluster_class, weights)
+        problem = super()._labelled_problem(X, by_cluster, graph)
         return replace(problem, strata=np.sort(clusters))
 
     def _start(self, X: Array, supervision: Supervision, factor: float) -> tuple[np.ndarray, bool]:
         clusters = checked_labels(supervision)
-        labels = Labels(clusters.classes[clusters.codes], self.classes_)
+        labels = replace(clusters, codes=clusters.classes[clusters.codes], classes=self.classes_)
         return super()._start(X, labels, factor)
 
     def _objective(
@@ -55,5 +61,9 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
         clusters = checked_labels(supervision)
         codes, cluster_class = clusters.codes, clusters.classes
         return CentroidObjective(
-            X, cluster_class[codes], group_means(X, codes, len(cluster_class)), cluster_class
+            X,
+            cluster_class[codes],
+            group_means(X, codes, len(cluster_class), clusters.weights),
+            cluster_class,
+            weights=clusters.weights,
         )

@@ -19,12 +19,17 @@ ONE_THREAD_SAMPLES = 20_000  # k-means of so few samples gains little from sever
 
 
 def class_clusters(
-    X: Array, codes: np.ndarray, n_centroids: Any, classes: np.ndarray, random_state: Any
+    X: Array,
+    codes: np.ndarray,
+    n_centroids: Any,
+    classes: np.ndarray,
+    random_state: Any,
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Cluster the samples of each class by k-means, and return the cluster of each sample.
 
-    k-means runs from several random starts. The clusters with the smallest sum of squared distances
-    to their means are returned.
+    k-means runs from several random starts. The clusters with the smallest weighted sum of squared
+    distances to their means are returned.
 
     Parameters
     ----------
@@ -39,6 +44,8 @@ def class_clusters(
         Class labels.
     random_state : int, RandomState or None
         Seed of k-means.
+    weights : ndarray of shape (n,), optional
+        Weights of the samples. By default, all weights are 1.
 
     Returns
     -------
@@ -55,14 +62,15 @@ def class_clusters(
     wanted = _centroids_per_class(n_centroids, len(classes))
     # All classes use the same seed, so the clusters of a class do not depend on other classes.
     seed = random_generator(random_state).randint(np.iinfo(np.int32).max)
-    A = to_host(X).astype(np.float64, copy=False)
+    A = to_host(X).astype(np.float64, copy=False)  # sparse samples stay sparse
     order = canonical_order(A, codes)
     members = np.split(order, np.cumsum(np.bincount(codes))[:-1])
     clusters, n_clusters = np.empty_like(codes), np.zeros_like(wanted)
     is_small = max(map(len, members)) <= ONE_THREAD_SAMPLES
     with threadpool_limits(1 if is_small else None):
         for c, rows in enumerate(members):
-            labels = _k_means(A[rows], int(wanted[c]), seed)
+            w = None if weights is None else weights[rows]
+            labels = _k_means(A[rows], int(wanted[c]), seed, w)
             clusters[rows] = np.sum(n_clusters) + labels
             n_clusters[c] = np.max(labels) + 1
     short = np.flatnonzero(n_clusters < wanted)
@@ -88,14 +96,15 @@ def _centroids_per_class(n_centroids: Any, n_classes: int) -> np.ndarray:
     return np.broadcast_to(wanted.astype(np.int64), n_classes)
 
 
-def _k_means(X: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
+def _k_means(X: np.ndarray, n_clusters: int, seed: int, weights: np.ndarray | None) -> np.ndarray:
     """Return the best k-means cluster of each sample, numbered from 0."""
-    n_clusters = min(n_clusters, len(X))
+    n_clusters = min(n_clusters, X.shape[0])
     if n_clusters == 1:
-        return np.zeros(len(X), dtype=np.int64)
+        return np.zeros(X.shape[0], dtype=np.int64)
     from sklearn.cluster import KMeans  # slow to import
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # issued for repeated samples
-        labels = KMeans(n_clusters, n_init=N_STARTS, random_state=seed).fit(X).labels_
+        model = KMeans(n_clusters, n_init=N_STARTS, random_state=seed)
+        labels = model.fit(X, sample_weight=weights).labels_
     return np.unique(labels, return_inverse=True)[1]

@@ -7,14 +7,16 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, selected_rows
 from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
 from dimetric._compat import check_same_namespace, wrap_like_input
 from dimetric.learners._base import Learner
+from dimetric.learners._pair_explanation import explain_pair_with
 from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.linalg.psd import metric_of
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of differences, which take 32 MiB in float64
+MAX_METRIC_FEATURES = 2**14  # the metric of more features takes more than 2 GiB in float64
 
 
 class LinearMetric(PairScoringMixin, Learner):
@@ -30,6 +32,7 @@ class LinearMetric(PairScoringMixin, Learner):
     components_: Array
     offset_: Array
     _fitted_attributes: ClassVar[tuple[str, ...]] = ("components_", "offset_")
+    _accepts_sparse: ClassVar[bool] = True
 
     def transform(self, X: Array) -> Array:
         """Map samples: return ``(X - offset_) @ components_.T``.
@@ -92,7 +95,38 @@ class LinearMetric(PairScoringMixin, Learner):
     def metric(self) -> Array:
         """Return the symmetric positive semidefinite matrix M = L^T L of the distance."""
         check_is_fitted(self)
+        d = self.n_features_in_
+        if d > MAX_METRIC_FEATURES:
+            raise MemoryError(
+                f"The metric of {d} features is a {d} x {d} matrix, which needs "
+                f"{8 * d * d / 2**30:,.0f} GiB of memory. Use transformer() for the map L with "
+                "M = L^T L, transform(X) for mapped samples, or pair_distance(pairs, X) for the "
+                "distances of pairs of row indices of X."
+            )
         return metric_of(self.components_)
+
+    def explain_pair(self, x: Array, x2: Array) -> Array:
+        r"""Return the part of each feature in the squared distance between two samples.
+
+        .. math:: d^2(x, x') = \sum_k \delta_k (M \delta)_k, \qquad \delta = x - x'
+
+        A part is negative if the feature brings the samples closer, because its difference
+        compensates those of correlated features.
+
+        Parameters
+        ----------
+        x, x2 : array-like of shape (n_features,) or (n_samples, n_features)
+            Samples, such as rows of an array or of a data frame. The rows of two blocks are
+            compared one by one, and one sample is compared with all rows of a block.
+
+        Returns
+        -------
+        parts : array of shape (n_features,) or (n_samples, n_features)
+            The parts :math:`\delta_k (M \delta)_k`, which sum to the squared distance, in the array
+            library, dtype and device of x.
+        """
+        check_is_fitted(self)
+        return explain_pair_with(self, self, x, x2)
 
     def metadata(self) -> dict[str, Any]:
         """Return information about the fit, such as the objective, iterations, rank and time."""
@@ -102,9 +136,12 @@ class LinearMetric(PairScoringMixin, Learner):
     def _distances(self, points: Array, rows: np.ndarray) -> Array:
         L = asarray_like(self.components_, points)
         xp = namespace(points)
-        blocks = row_blocks(max(1, len(rows)), max(1, BLOCK_ENTRIES // points.shape[1]))
+        width = L.shape[0] if sparse.issparse(points) else points.shape[1]
+        blocks = row_blocks(max(1, len(rows)), max(1, BLOCK_ENTRIES // width))
         distances = [
-            _row_norms((take_rows(points, rows[b, 0]) - take_rows(points, rows[b, 1])) @ L.T)
+            _row_norms(
+                (selected_rows(points, rows[b, 0]) - selected_rows(points, rows[b, 1])) @ L.T
+            )
             for b in blocks
         ]
         return xp.concat(distances)

@@ -6,6 +6,7 @@ from typing import Any
 from scipy import sparse
 
 from dimetric._arrays.namespaces import Array
+from dimetric.linalg.row_basis import MAX_DENSE_ENTRIES
 
 TRUNCATED_SOLVERS = ("arpack", "randomized")  # compute only the first components
 DENSE_SOLVERS = ("full", "incremental")  # do not support sparse samples
@@ -17,7 +18,6 @@ FEW_COMPONENTS = 0.8  # less than this fraction of all components counts as few
 # The limits for sparse X are chosen by experiment.
 MAX_SPARSE_COVARIANCE_FEATURES = 500
 MAX_SPARSE_COVARIANCE_FEATURES_ALL = 5000  # if more than a few components are needed
-MAX_DENSE_ENTRIES = 2**27  # larger sparse X is not made dense; this many take 1 GiB in float64
 
 
 def covariance_is_fast(n: int, d: int) -> bool:

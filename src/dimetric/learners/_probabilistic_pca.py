@@ -9,8 +9,9 @@ from scipy.special import gammaln
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.validation import checked_samples
+from dimetric.supervision._weights import checked_sample_weight
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of samples
 
@@ -34,7 +35,7 @@ class ProbabilisticPCAMixin:
     offset_: Array
     explained_variance_: Array
     noise_variance_: float
-    n_samples_: int
+    n_samples_: float
 
     def get_covariance(self) -> Array:
         r"""Return the covariance of the probabilistic model.
@@ -106,7 +107,7 @@ class ProbabilisticPCAMixin:
             parts.append(-(constant + squares) / 2)
         return xp.astype(xp.concat(parts), samples.dtype, copy=False)
 
-    def score(self, X: Array, y: Any = None) -> float:
+    def score(self, X: Array, y: Any = None, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of samples under the probabilistic model.
 
         Parameters
@@ -115,6 +116,8 @@ class ProbabilisticPCAMixin:
             Samples.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples in the mean.
 
         Returns
         -------
@@ -122,6 +125,9 @@ class ProbabilisticPCAMixin:
             Mean of :meth:`score_samples`.
         """
         values = self.score_samples(X)
+        weights = checked_sample_weight(sample_weight, values.shape[0])
+        if weights is not None:
+            return float(np.average(to_host(values).astype(np.float64), weights=weights))
         xp = namespace(values)
         return float(xp.mean(xp.astype(values, xp.float64)))
 
@@ -188,7 +194,7 @@ def noise_variance(all_variances: Array, total: float, k: int, n: int, d: int) -
     return rest / (d - k) if rest > noise else 0.0
 
 
-def most_evident_dimension(variances: np.ndarray, n: int) -> int:
+def most_evident_dimension(variances: np.ndarray, n: float) -> int:
     r"""Return the number of components with the largest evidence, by Minka's approximation [1]_.
 
     .. math:: p(X \mid k) \approx p(U) \Big( \prod_{j \le k} \lambda_j \Big)^{-n/2}
@@ -206,8 +212,8 @@ def most_evident_dimension(variances: np.ndarray, n: int) -> int:
     ----------
     variances : ndarray of shape (d,)
         Variances in descending order.
-    n : int
-        Number of samples.
+    n : float
+        Number of samples, or the sum of their weights.
 
     Returns
     -------
@@ -232,7 +238,7 @@ def most_evident_dimension(variances: np.ndarray, n: int) -> int:
     return 1 + int(np.argmax(evidence[:rank]))
 
 
-def _log_evidence(variances: np.ndarray, n: int) -> np.ndarray:
+def _log_evidence(variances: np.ndarray, n: float) -> np.ndarray:
     """Return the logarithm of the evidence for k = 1, ..., d - 1 components, up to a constant."""
     d = len(variances)
     k = np.arange(1, d)

@@ -9,11 +9,12 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._fitting.ordering import in_canonical_order
+from dimetric.learners._input import CLASS_PARAMETERS
 from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.sample_span import span_coordinates
-from dimetric.linalg.scatter import difference_scatter
 from dimetric.linalg.spectral import top_eigenvectors
 from dimetric.neighbors.roles import enemies, friends
+from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Supervision, checked_labels
 
 
@@ -21,8 +22,8 @@ class ANMM(LinearMetric):
     r"""Average neighbourhood margin maximisation (ANMM).
 
     .. math:: \max_{L L^T = I_k} \mathrm{tr}(L (S - C) L^T), \quad
-              S = \sum_i \frac{1}{|E_i|} \sum_{j \in E_i} (x_i - x_j)(x_i - x_j)^T, \quad
-              C = \sum_i \frac{1}{|F_i|} \sum_{j \in F_i} (x_i - x_j)(x_i - x_j)^T
+              S = \sum_i \frac{w_i}{|E_i|} \sum_{j \in E_i} (x_i - x_j)(x_i - x_j)^T, \quad
+              C = \sum_i \frac{w_i}{|F_i|} \sum_{j \in F_i} (x_i - x_j)(x_i - x_j)^T
 
     The friends :math:`F_i` of a sample are the `n_friends` nearest other samples of its class. Its
     enemies :math:`E_i` are the `n_enemies` nearest samples of other classes. Neighbours that are
@@ -32,7 +33,8 @@ class ANMM(LinearMetric):
     friends, summed over the samples. The rows of L are the eigenvectors of S - C for its k largest
     eigenvalues, and the sum of these eigenvalues is the largest margin [1]_. ANMM learns a
     subspace, not a scale: with n_features rows, L is a rotation, and the learned distance is
-    Euclidean.
+    Euclidean. The weights :math:`w_i` are the `sample_weight` of :meth:`fit`, by default 1. They do
+    not affect the choice of friends and enemies.
 
     Parameters
     ----------
@@ -43,6 +45,11 @@ class ANMM(LinearMetric):
         friends.
     n_enemies : int, default=1
         Number of enemies.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
+        same total weight.
+    unlabelled : float, str or None, default=None
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
 
     Attributes
     ----------
@@ -80,16 +87,26 @@ class ANMM(LinearMetric):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "n_friends": [Interval(Integral, 1, None, closed="left")],
         "n_enemies": [Interval(Integral, 1, None, closed="left")],
+        **CLASS_PARAMETERS,
     }
 
     _min_classes: ClassVar[int] = 2
+    _accepts_weights: ClassVar[bool] = True
 
     def __init__(
-        self, n_components: int | None = None, *, n_friends: int = 3, n_enemies: int = 1
+        self,
+        n_components: int | None = None,
+        *,
+        n_friends: int = 3,
+        n_enemies: int = 1,
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_friends = n_friends
         self.n_enemies = n_enemies
+        self.class_weight = class_weight
+        self.unlabelled = unlabelled
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         labels = checked_labels(supervision)
@@ -103,9 +120,7 @@ class ANMM(LinearMetric):
         near = friends(X, codes, self.n_friends, share_ties=True)
         far = enemies(X, codes, self.n_enemies, share_ties=True)
         Z, lifted = span_coordinates(X, k)
-        S, C = (
-            difference_scatter(Z, r.indices, r.counts, r.weights, root=False) for r in (far, near)
-        )
+        S, C = (role.difference_scatter(Z, labels.weights, root=False) for role in (far, near))
         values, V = top_eigenvectors(S - C, Z.shape[1])
         self.components_ = asarray_like(lifted(V[:k, :]), X)
         self.offset_ = asarray_like(np.zeros(d), X)

@@ -28,7 +28,8 @@ from dimetric.objectives.objective import SoftMinimum
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import LBFGS, FrankWolfe, Result, Solver
 from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK, max_iter_reached
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import Supervision, checked_labels, relative_weights
 from dimetric.supervision.pairs import Pairs
 
 ROUGH_TOL = 1e-3  # tolerance of all smoothing levels except the last
@@ -60,6 +61,10 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
     The solvers replace the minimum by the smooth minimum
     :math:`-\mu \log \frac{1}{|D|} \sum_D e^{-d^2 / \mu}`.
 
+    With sample weights, which are first divided by their mean, a pair has the weight
+    :math:`w_i w_j` in :math:`X_S` and in the smooth minimum, whose sum is divided by the sum of
+    these weights. The minimum itself does not depend on positive weights.
+
     Parameters
     ----------
     smoothing : float or None, default=None
@@ -89,6 +94,9 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         smoothing allows and, in addition, the largest entry of the gradient is at most `tol` or an
         iteration gains at most ``tol / 10``. "frank_wolfe" stops when the logarithm is proven to be
         within `tol` of its optimum (relative to its total change if that is larger than 1).
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
     unlabelled : float, str or None, default=None
         Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
@@ -144,6 +152,7 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
+        class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         verbose: int = 0,
     ) -> None:
@@ -153,13 +162,15 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.verbose = verbose
 
     def _objective(self, points: Array, supervision: Supervision, originals: Array) -> SoftMinimum:
         if isinstance(supervision, Pairs):
             return ListedSoftmin(points, supervision.dissimilar, originals)
-        return SoftminObjective(points, checked_labels(supervision).codes, originals)
+        codes = checked_labels(supervision).codes
+        return SoftminObjective(points, codes, originals, relative_weights(supervision))
 
     def _minimise(self, problem: Problem[_Gain], solver: Solver, callback: MapCallback) -> Solution:
         """Solve with decreasing smoothing.

@@ -10,11 +10,13 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric._warnings import warn
 from dimetric.learners._fitting.ordering import in_canonical_order
+from dimetric.learners._input import CLASS_PARAMETERS
 from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.sample_span import span_coordinates
-from dimetric.linalg.scatter import difference_scatter, rounding_bounds
+from dimetric.linalg.scatter import rounding_bounds
 from dimetric.linalg.spectral import top_ratio, whitening
 from dimetric.neighbors.roles import Neighbors, enemies, friends
+from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Supervision, checked_labels
 
 
@@ -24,9 +26,9 @@ class DMLMJ(LinearMetric):
     .. math:: \max_L \mathrm{JF}(\mathcal{N}(0, L \Sigma_S L^T), \mathcal{N}(0, L \Sigma_D L^T))
               = \tfrac12 \sum_{i \le k} (\lambda_i + 1/\lambda_i) - k
 
-    .. math:: \Sigma_S = \frac{1}{n} \sum_i \frac{1}{|F_i|} \sum_{j \in F_i}
+    .. math:: \Sigma_S = \frac{1}{n} \sum_i \frac{w_i}{|F_i|} \sum_{j \in F_i}
               (x_i - x_j)(x_i - x_j)^T, \quad
-              \Sigma_D = \frac{1}{n} \sum_i \frac{1}{|E_i|} \sum_{j \in E_i}
+              \Sigma_D = \frac{1}{n} \sum_i \frac{w_i}{|E_i|} \sum_{j \in E_i}
               (x_i - x_j)(x_i - x_j)^T
 
     L maximises the Jeffrey divergence between two Gaussians: one of the differences between
@@ -37,7 +39,9 @@ class DMLMJ(LinearMetric):
     all weights sum to `n_neighbors`. Samples without friends (or enemies) are left out of the sum
     and of n. The rows of L are the eigenvectors of :math:`\Sigma_S^{-1} \Sigma_D` with the largest
     :math:`\lambda + 1/\lambda`, scaled so that :math:`L \Sigma_S L^T = I` [1]_. With n_features
-    rows, M is :math:`\Sigma_S^{-1}` and does not depend on the enemies.
+    rows, M is :math:`\Sigma_S^{-1}` and does not depend on the enemies. The weights :math:`w_i` are
+    the `sample_weight` of :meth:`fit`, by default 1, and n is the sum of the weights. They do not
+    affect the choice of friends and enemies.
 
     Parameters
     ----------
@@ -54,6 +58,11 @@ class DMLMJ(LinearMetric):
         constant, would dominate :math:`\Sigma_S^{-1}`. With many features and few samples, 0.1
         classifies much better than 0. Otherwise, 0.1 and 0 classify equally well. With 0,
         directions in which no friends differ are dropped.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
+        same total weight.
+    unlabelled : float, str or None, default=None
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
 
     Attributes
     ----------
@@ -89,16 +98,26 @@ class DMLMJ(LinearMetric):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, 1, closed="left")],
+        **CLASS_PARAMETERS,
     }
+    _accepts_weights = True
     _maximises = True
     _min_classes = 2
 
     def __init__(
-        self, n_components: int | None = None, *, n_neighbors: int = 3, alpha: float = 0.1
+        self,
+        n_components: int | None = None,
+        *,
+        n_neighbors: int = 3,
+        alpha: float = 0.1,
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.alpha = alpha
+        self.class_weight = class_weight
+        self.unlabelled = unlabelled
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         labels = checked_labels(supervision)
@@ -112,7 +131,8 @@ class DMLMJ(LinearMetric):
         near = friends(X, codes, self.n_neighbors, share_ties=True)
         far = enemies(X, codes, self.n_neighbors, share_ties=True)
         Z, lifted = span_coordinates(X, k)
-        S, D = (self._covariance(Z, role, d) for role in (near, far))
+        d_all = self.n_features_in_  # more than d if X holds coordinates of sparse samples
+        S, D = (self._covariance(Z, role, labels.weights, d_all) for role in (near, far))
         T = self._whitening(S, X)
         values, L, _ = top_ratio(D, T, T.shape[0], is_root=self.alpha == 0)
         scores = _scores(values)
@@ -129,26 +149,25 @@ class DMLMJ(LinearMetric):
         kept, total = float(xp.sum(xp.take(scores, best))), float(xp.sum(scores))
         if self.alpha > 0:  # both covariances are multiples of I in the directions that Z lacks
             ratio = xp.reshape(xp.linalg.trace(D) / xp.linalg.trace(S), (1,))
-            total += (d - Z.shape[1]) * float(_scores(ratio)[0])
+            total += (d_all - Z.shape[1]) * float(_scores(ratio)[0])
         return {
             "n_components": best.shape[0],
             "accumulated_eigenvalues": kept / total,
             "final_objective": kept / 2 - best.shape[0],
         }
 
-    def _covariance(self, Z: Array, role: Neighbors, d: int) -> Array:
+    def _covariance(self, Z: Array, role: Neighbors, weights: np.ndarray | None, d: int) -> Array:
         """Return the covariance of the differences from neighbours, or a root R if alpha is 0.
 
         The root avoids the rounding errors of squaring. Shrinkage makes it unnecessary, because no
         eigenvalue is then close to 0. Z contains the samples in at most d coordinates.
         """
         xp = namespace(Z)
-        n = max(1, int(np.sum(role.counts > 0)))
+        has_neighbors = role.counts > 0
+        n = float(np.sum(has_neighbors if weights is None else weights[has_neighbors])) or 1.0
         if self.alpha == 0:
-            return (
-                difference_scatter(Z, role.indices, role.counts, role.weights, root=True) / n**0.5
-            )
-        S = difference_scatter(Z, role.indices, role.counts, role.weights, root=False) / n
+            return role.difference_scatter(Z, weights, root=True) / n**0.5
+        S = role.difference_scatter(Z, weights, root=False) / n
         eye = xp.eye(S.shape[0], dtype=S.dtype, device=S.device)
         return (1 - self.alpha) * S + self.alpha / d * xp.linalg.trace(S) * eye
 

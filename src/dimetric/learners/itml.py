@@ -22,22 +22,21 @@ from dimetric.learners._fitting.divergence import (
 )
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
+from dimetric.learners._fitting.prior import checked_prior, root_of_prior
 from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
-from dimetric.learners.covariance import Covariance
-from dimetric.linalg.psd import square_root
+from dimetric.linalg.row_basis import RowBasis
 from dimetric.objectives.listed import ListedObjective, pairs_differ
 from dimetric.solvers import LBFGS, BregmanProjections, Solver
 from dimetric.solvers.bregman_projections import ProvenResult
 from dimetric.supervision._sampling import LabelledCombinations
-from dimetric.supervision.labels import Labels, Supervision, checked_labels
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import Labels, Supervision, checked_labels, relative_weights
 from dimetric.supervision.pairs import Pairs
 
 MAX_DEFAULT_CONSTRAINTS = 5000  # similar pairs, and as many dissimilar pairs
 # The default bounds are percentiles of distances, over all pairs if there are few samples.
 MAX_SAMPLES_WITH_ALL_PAIRS = 200  # 19,900 pairs
 N_SAMPLED_PAIRS = 20_000  # random pairs, if there are more samples
-# A prior is singular if the ratio of its eigenvalues is at most this many rounding errors times d.
-SINGULARITY_IN_EPS = 100
 
 
 class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
@@ -53,6 +52,10 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     with the penalty :math:`\phi(x) = x - \log x - 1`. :math:`D(M, M_0) = \mathrm{tr}(M M_0^{-1}) -
     \log\det(M M_0^{-1}) - d` is the LogDet divergence. It is proportional to the Kullback-Leibler
     divergence between Gaussians with the precision matrices M and :math:`M_0`.
+
+    With sample weights, which are first divided by their mean, the weight of the penalty of a pair
+    is :math:`\gamma w_i w_j`. The pairs that are sampled, the default bounds and the prior do not
+    depend on the weights.
 
     The problem is convex, and M is positive definite if the prior is. If the prior meets all
     bounds, it is the solution. ``metadata()["gap"]`` is a proven bound on the difference from
@@ -86,6 +89,9 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         Tolerance. "lbfgs" stops when the largest entry of the gradient is at most `tol`, or an
         iteration decreases the objective by at most ``tol / 10``, relative to its value. "bregman"
         stops when the gap is at most `tol`, relative to the objective.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
     unlabelled : float, str or None, default=None
         Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
@@ -138,10 +144,12 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         "bounds": ["array-like", None],
         "prior": [StrOptions({"identity", "covariance", "random"}), "array-like"],
         "n_constraints": [Interval(Integral, 1, None, closed="left"), None],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
         "unlabelled": [Real, str, None],
         "random_state": ["random_state"],
     }
     _supervision_kinds = ("y", "pairs")
+    _accepts_weights = True
     _min_classes = 2
     _remedy = "Increase max_iter or tol, or lower gamma."
 
@@ -155,6 +163,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
+        class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         verbose: int = 0,
         random_state: Any = None,
@@ -166,6 +175,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.verbose = verbose
         self.random_state = random_state
@@ -180,15 +190,16 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         self._warn_if_rescaled(factor)
         xp, rng = namespace(X), random_generator(self.random_state)
         # In the coordinates T x, where T^T T is the prior, the prior is the identity.
-        T = self._root_of_prior(X, rng)
+        T = root_of_prior(self.prior, X, rng)
         samples = xp.astype(X, xp.float64) @ asarray_like(T, X, dtype=xp.float64).T
         coordinates = Coordinates.of(samples, np.eye(len(T)), keep_outside=True)
         points = coordinates.samples / coordinates.sample_scale
         self.bounds_ = self._checked_bounds(points, rng)
+        weights = relative_weights(supervision)
         if not isinstance(supervision, Pairs):
             supervision = self._sampled_pairs(checked_labels(supervision), rng)
         return Problem(
-            objective=self._objective(points, supervision, X),
+            objective=self._objective(points, supervision, X, weights),
             start=np.eye(points.shape[1]),
             restore=lambda B: asarray_like(
                 coordinates.map_of_samples(coordinates.start @ B) @ T * factor, X
@@ -205,20 +216,10 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
                 f"{' and '.join(given)} for the rescaled values."
             )
 
-    def _root_of_prior(self, X: Array, rng: np.random.RandomState) -> np.ndarray:
-        """Return T such that T^T T is the prior."""
-        d = X.shape[1]
-        if isinstance(self.prior, str):
-            if self.prior == "identity":
-                return np.eye(d)
-            if self.prior == "covariance":
-                return to_host(Covariance().fit(X).components_).astype(np.float64)
-            R = np.linalg.qr(rng.normal(size=(2 * d, d))).R
-            return R * (d / np.sum(R**2)) ** 0.5
-        M0 = check_array(to_host(self.prior), dtype=np.float64, input_name="prior")
-        if M0.shape != (d, d):
-            raise ValueError(f"prior has shape {M0.shape}, but must have shape ({d}, {d}).")
-        return _root_of_definite(M0)
+    def _move_to_basis(self, basis: RowBasis) -> None:
+        if not isinstance(self.prior, str):
+            M0 = checked_prior(self.prior, self.n_features_in_)
+            self.prior = basis.of_coordinates(basis.of_coordinates(M0).T)
 
     def _checked_bounds(self, points: Array, rng: np.random.RandomState) -> tuple[float, float]:
         """Return the given bounds, or percentiles of the squared distances."""
@@ -245,17 +246,17 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
 
     def _sampled_pairs(self, labels: Labels, rng: np.random.RandomState) -> Pairs:
         """Return random pairs of the same class and of different classes."""
+        present, first, codes = np.unique(labels.codes, return_index=True, return_inverse=True)
         n = self.n_constraints
         if n is None:
-            n = min(MAX_DEFAULT_CONSTRAINTS, 20 * labels.n_classes**2)
-        _, first, codes = np.unique(labels.codes, return_index=True, return_inverse=True)
+            n = min(MAX_DEFAULT_CONSTRAINTS, 20 * len(present) ** 2)
         by_appearance = np.argsort(np.argsort(first))
         combinations = LabelledCombinations(by_appearance[codes])
         similar, dissimilar = combinations.similar(n, rng), combinations.dissimilar(n, rng)
         return Pairs(similar, dissimilar, combinations.n)
 
     def _objective(
-        self, points: Array, pairs: Pairs, originals: Array
+        self, points: Array, pairs: Pairs, originals: Array, weights: np.ndarray | None
     ) -> ListedObjective[ITMLRule]:
         dissimilar = pairs.dissimilar[pairs_differ(originals, pairs.dissimilar)]
         rows = np.concatenate([pairs.similar, dissimilar])
@@ -265,7 +266,10 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
                 "of different classes are identical."
             )
         kinds = np.repeat([0, 1], [len(pairs.similar), len(dissimilar)])
-        rule = ITMLRule(float(self.gamma), *self.bounds_)
+        gamma: float | Array = float(self.gamma)
+        if weights is not None:
+            gamma = asarray_like(gamma * weights[rows[:, 0]] * weights[rows[:, 1]], points)
+        rule = ITMLRule(gamma, *self.bounds_)
         return ListedObjective(rule, points, rows, kinds)
 
     def _minimise(
@@ -283,30 +287,3 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         if isinstance(result, ProvenResult):
             return {"gap": result.gap}
         return {"gap": max(0.0, result.value - dual_value(problem.objective, solution.map))}
-
-
-def _root_of_definite(M0: np.ndarray) -> np.ndarray:
-    """Return T such that T^T T is the prior, or raise if the prior is not positive definite.
-
-    The features are scaled to a unit diagonal first, so that their units do not decide whether the
-    prior counts as singular.
-    """
-    diagonal = np.diag(M0)
-    if not np.all(diagonal > 0):
-        i = int(np.argmin(diagonal))
-        raise ValueError(
-            f"prior must be positive definite, but its diagonal entry {i} is {diagonal[i]:.3g}."
-        )
-    units = np.sqrt(diagonal)
-    scaled = M0 / units / units[:, None]
-    if not np.allclose(scaled, scaled.T, rtol=0, atol=1e-6):
-        raise ValueError("prior must be symmetric. Pass (prior + prior.T) / 2 instead.")
-    scaled = (scaled + scaled.T) / 2
-    smallest, largest = np.linalg.eigvalsh(scaled)[[0, -1]]
-    if smallest <= SINGULARITY_IN_EPS * len(M0) * np.finfo(np.float64).eps * largest:
-        raise ValueError(
-            "prior must be positive definite, but it is singular or has a negative eigenvalue: "
-            f"scaled to a diagonal of 1, its smallest eigenvalue is {smallest:.3g}. Add a small "
-            "multiple of the identity to it."
-        )
-    return square_root(scaled) * units

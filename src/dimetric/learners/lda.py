@@ -1,6 +1,6 @@
 """Linear discriminant analysis."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -8,14 +8,27 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric._arrays.validation import checked_samples_with_labels, rescale_for_squares
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
+from dimetric._arrays.validation import (
+    checked_samples_with_labels,
+    rescale_for_squares,
+)
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._warnings import warn
+from dimetric.learners._input import CLASS_PARAMETERS, encoded_labels
+from dimetric.learners._lda_scatter import (
+    ClassMoments,
+    Pencil,
+    ledoit_wolf_scatters,
+    pencil_of,
+)
 from dimetric.learners._linear import LinearMetric
+from dimetric.learners._partial_fit import class_weight_in_block, weighted_rows
+from dimetric.linalg.row_basis import dense_block
 from dimetric.linalg.scatter import Moments
-from dimetric.linalg.spectral import fixed_signs, top_ratio, whitening
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.linalg.spectral import fixed_signs, top_ratio
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import Labels, Supervision, checked_labels
 
 
 def _supports_partial_fit(learner: "LDA") -> bool:
@@ -25,6 +38,11 @@ def _supports_partial_fit(learner: "LDA") -> bool:
             "shrinkage='auto' needs all samples at once. For partial_fit, set shrinkage to None or "
             "to a float in [0, 1]."
         )
+    if isinstance(learner.class_weight, str):
+        raise AttributeError(
+            f"class_weight={learner.class_weight!r} needs all labels at once. For partial_fit, "
+            "pass a dict, or sample_weight."
+        )
     return True
 
 
@@ -32,12 +50,21 @@ class LDA(LinearMetric):
     r"""Linear discriminant analysis: directions that separate the class means.
 
     .. math:: \max_L \mathrm{tr}\left((L S_w L^T)^{-1} L S_b L^T\right), \quad
-              S_w = \frac{1}{n} \sum_i (x_i - \mu_{y_i})(x_i - \mu_{y_i})^T, \quad
+              S_w = \frac{1}{n} \sum_i w_i (x_i - \mu_{y_i})(x_i - \mu_{y_i})^T, \quad
               S_b = \sum_c \frac{n_c}{n} (\mu_c - \mu)(\mu_c - \mu)^T
 
     The rows of L are eigenvectors of :math:`S_w^{-1} S_b`, scaled so that :math:`L S_w L^T = I`
     [1]_. If :math:`S_w` is singular (constant or repeated features, fewer samples than
-    features), the rows of L are restricted to its range.
+    features), the rows of L are restricted to its range. The weights :math:`w_i` are the
+    `sample_weight` of :meth:`fit`, by default 1. A sample of weight 2 counts as two equal samples:
+    n is the sum of all weights, :math:`n_c` that of class c, and all means are weighted.
+
+    Unlabelled samples are part of the total scatter
+    :math:`S_t = \frac{1}{n} \sum_i w_i (x_i - \bar x)(x_i - \bar x)^T`, where n and the mean
+    :math:`\bar x` include them. :math:`S_b` is then replaced by
+    :math:`(1 - \beta) S_b + \beta S_t`, where :math:`\beta` is `unlabelled_weight`. If all samples
+    are labelled, :math:`S_t = S_b + S_w`, so this does not change L. With few labels, it prefers
+    directions in which all samples vary, as PCA does.
 
     Parameters
     ----------
@@ -50,13 +77,21 @@ class LDA(LinearMetric):
         and the total covariance by the Ledoit-Wolf estimate [2]_ on standardised features.
     reg : float, default=0.0
         Ridge: :math:`reg\, \mathrm{tr}(S_w) / d\, I` is added to :math:`S_w`.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
+        same total weight.
+    unlabelled : float, str or None, default=None
+        Value of `y` that marks unlabelled samples, often -1. With ``shrinkage="auto"``, these
+        samples are ignored.
+    unlabelled_weight : float in [0, 1], default=0.1
+        Weight :math:`\beta` of the total scatter, if there are unlabelled samples.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         The map L.
     offset_ : array of shape (n_features,)
-        The mean of the samples.
+        The mean of all samples.
     explained_variance_ratio_ : array of shape (n_components,)
         Each eigenvalue divided by the sum of all eigenvalues.
     classes_ : ndarray of shape (n_classes,)
@@ -88,7 +123,10 @@ class LDA(LinearMetric):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
         "reg": [Interval(Real, 0, None, closed="left")],
+        **CLASS_PARAMETERS,
+        "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
     }
+    _accepts_weights: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -96,50 +134,53 @@ class LDA(LinearMetric):
         *,
         shrinkage: float | str | None = None,
         reg: float = 0.0,
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
+        unlabelled_weight: float = 0.1,
     ) -> None:
         self.n_components = n_components
         self.shrinkage = shrinkage
         self.reg = reg
+        self.class_weight = class_weight
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
+
+    @property
+    def _uses_unlabelled(self) -> bool:  # type: ignore[override]
+        return self.shrinkage != "auto"
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
-        codes, n_classes = checked_labels(supervision).codes, len(self.classes_)
+        labels, n_classes = checked_labels(supervision), len(self.classes_)
         X, factor = rescale_for_squares(X)
         if X.shape[0] <= n_classes:
             raise ValueError(
                 "The number of samples must be more than the number of classes, but there are "
                 f"{X.shape[0]} samples and {n_classes} classes."
             )
-        labels = asarray_like(codes, X, dtype=namespace(X).int64)
         if self.shrinkage == "auto":
-            moments = Moments.of_all(X, labels, n_classes, root=False)
-            within, between = _ledoit_wolf(to_host(X), codes)
-            ridge = self.reg / X.shape[1] * float(np.trace(within))
-            pencil = _Pencil(
-                asarray_like(within, moments.means),
-                False,
-                asarray_like(between, moments.means),
-                False,
-                ridge,
-            )
+            moments = ClassMoments.of(X, labels, root=False)
+            pencil = self._ledoit_wolf_pencil(X, labels)
             T, _ = pencil.whitening()
         else:
-            wide = X.shape[0] <= X.shape[1]
-            moments = Moments.of_all(X, labels, n_classes, root=wide)
+            if labels.weights is not None:  # a mean of 1 avoids overflow and underflow
+                labels = replace(labels, weights=labels.weights / np.mean(labels.weights))
+            moments = ClassMoments.of(X, labels, root=X.shape[0] <= X.shape[1])
             pencil = self._pencil(moments)
             T, reliable = pencil.whitening()
             if not reliable:
-                moments = Moments.of_all(X, labels, n_classes, root=True)
+                moments = ClassMoments.of(X, labels, root=True)
                 pencil = self._pencil(moments)
                 T, _ = pencil.whitening()
         self._set_fitted_attributes(moments, pencil, T)
         self._moments: Moments | None = None  # discard the blocks of partial_fit
+        self._unlabelled_moments: Moments | None = None
         self.components_ = self.components_ * factor
         self.offset_, self.means_ = self.offset_ / factor, self.means_ / factor
         return self._cast_to_dtype_of(X)
 
     @available_if(_supports_partial_fit)
     @fit_method
-    def partial_fit(self, X: Array, y: Array | None = None) -> Self:
+    def partial_fit(self, X: Array, y: Array | None = None, *, sample_weight: Any = None) -> Self:
         """Update the map with another block of samples.
 
         The result is the map of all blocks seen so far. Blocks may have any number of rows and may
@@ -152,6 +193,8 @@ class LDA(LinearMetric):
             A block of samples.
         y : array-like of shape (n_samples,)
             Labels of the samples.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, as in :meth:`fit`.
 
         Returns
         -------
@@ -159,63 +202,78 @@ class LDA(LinearMetric):
             The learner, fitted to all blocks seen so far.
         """
         started = perf_counter()
-        seen: Moments | None = getattr(self, "_moments", None)
+        seen = self._seen()
         X, y = checked_samples_with_labels(self, X, y, reset=seen is None, min_samples=1)
+        X = dense_block(X, "partial_fit")
         rescale_for_squares(X)  # raises if squares overflow or underflow
-        classes, codes = np.unique(y, return_inverse=True)
-        labels = asarray_like(codes, X, dtype=namespace(X).int64)
-        moments = Moments.root_of(X, labels, n_classes=len(classes))
+        rows, weights = weighted_rows(sample_weight, X.shape[0])
+        X, y = (X, y) if rows is None else (take_rows(X, rows), y[rows])
+        labels = self._labels_of_block(y, weights)
+        if labels.weights is not None:  # class_weight may contain 0
+            rows = np.flatnonzero(labels.weights > 0)
+            X, labels = take_rows(X, rows), labels.reordered(rows)
+        moments, n_unlabelled = ClassMoments.of(X, labels, root=True), int(np.sum(labels.codes < 0))
         if seen is None:
             self.__dict__.pop("components_", None)  # set by an earlier fit
         else:
-            known, new = self.classes_, classes
-            classes = _merged_classes(known, new)
-            moments = seen.with_classes_at(np.searchsorted(classes, known), len(classes)) + (
-                moments.moved_to(seen).with_classes_at(np.searchsorted(classes, new), len(classes))
-            )
-        self._moments, self.classes_ = moments, classes
-        enough = len(classes) > min(self.n_components or 1, X.shape[1])
-        if enough and bool(
-            namespace(moments.means).any(moments.without_rounding_noise().spread != 0)
-        ):
+            moments = seen + moments
+            n_unlabelled += self._metadata.get("n_unlabelled", 0)
+        self._metadata = {} if self.unlabelled is None else {"n_unlabelled": n_unlabelled}
+        self.classes_, self._moments = moments.classes, moments.labelled
+        self._unlabelled_moments = moments.unlabelled
+        enough = len(moments.classes) > min(self.n_components or 1, X.shape[1])
+        if moments.labelled is None or not enough:
+            return self
+        within = moments.labelled.without_rounding_noise().spread
+        if bool(namespace(within).any(within != 0)):
             pencil = self._pencil(moments)
             self._set_fitted_attributes(moments, pencil, pencil.whitening()[0])
-            self._metadata = self._cast_to_dtype_of(X) | {"time": perf_counter() - started}
+            self._metadata |= self._cast_to_dtype_of(X) | {"time": perf_counter() - started}
         return self
 
-    def _pencil(self, moments: Moments) -> "_Pencil":
-        """Return S_w and S_b with shrinkage."""
-        xp = namespace(moments.means)
-        n, d = moments.n_samples, moments.means.shape[1]
-        s = float(self.shrinkage or 0.0)
-        within = moments.without_rounding_noise().spread / (n**0.5 if moments.is_root else n)
-        deviations = xp.sqrt(moments.counts / n)[:, None] * (moments.means - moments.mean)
-        trace = xp.sum(within**2) if moments.is_root else xp.linalg.trace(within)
-        ridge = (s + self.reg) / d * float(trace)
-        basis = None
-        if moments.is_root and within.shape[0] + deviations.shape[0] < d:
-            # Few samples: work in coordinates of their span. Outside, both scatters are 0.
-            unit = xp.sqrt(xp.sum(within**2, axis=0))
-            unit = xp.where((unit > 0) & (ridge == 0), unit, xp.ones_like(unit))
-            spanning = xp.concat([within, deviations]) / unit
-            Q = xp.linalg.qr(spanning.T, mode="reduced").Q
-            within, deviations = within / unit @ Q, deviations / unit @ Q
-            basis = Q / unit[:, None]
-        within = ((1 - s) ** 0.5 if moments.is_root else 1 - s) * within
-        if not s:
-            return _Pencil(within, moments.is_root, deviations, True, ridge, basis)
-        p = within.shape[1]
-        # Shrinkage adds this to all eigenvalues of S_b, also to the eigenvalues outside the span.
-        floor = s / d * xp.sum(deviations**2)
-        eye = xp.eye(p, dtype=within.dtype, device=within.device)
-        between = (1 - s) * deviations.T @ deviations + floor * eye
-        outside = (d - p) * float(floor) / ridge if ridge > 0 else 0.0
-        return _Pencil(within, moments.is_root, between, False, ridge, basis, outside)
+    def _seen(self) -> ClassMoments | None:
+        """Return the moments of the blocks of partial_fit, or None before the first block."""
+        parts = (getattr(self, name, None) for name in ("_moments", "_unlabelled_moments"))
+        labelled, unlabelled = parts
+        if labelled is None and unlabelled is None:
+            return None
+        return ClassMoments(self.classes_, labelled, unlabelled)
 
-    def _set_fitted_attributes(self, moments: Moments, pencil: "_Pencil", T: Array) -> None:
+    def _labels_of_block(self, y: np.ndarray, weights: np.ndarray | None) -> Labels:
+        """Return the labels of a block of samples, with the weights of their classes."""
+        if self.unlabelled is not None and np.all(y == self.unlabelled):
+            return Labels(np.full(len(y), -1), y[:0], weights)
+        class_weight = self.class_weight
+        if isinstance(class_weight, dict):
+            class_weight = class_weight_in_block(class_weight, np.unique(y).tolist())
+        return encoded_labels(y, weights, self.unlabelled, class_weight)
+
+    def _pencil(self, moments: ClassMoments) -> Pencil:
+        """Return S_w and S_b with shrinkage."""
+        assert moments.labelled is not None
+        return pencil_of(
+            moments.labelled,
+            moments.total(),
+            n_features=self.n_features_in_,
+            shrinkage=float(self.shrinkage or 0.0),
+            reg=self.reg,
+            weight=self.unlabelled_weight,
+        )
+
+    def _ledoit_wolf_pencil(self, X: Array, labels: Labels) -> Pencil:
+        """Return S_w and S_b with Ledoit-Wolf shrinkage."""
+        within, between = ledoit_wolf_scatters(to_host(X), labels.codes, labels.weights)
+        ridge = self.reg / self.n_features_in_ * float(np.trace(within))
+        within, between = (
+            asarray_like(S, X, dtype=namespace(X).float64) for S in (within, between)
+        )
+        return Pencil(within, False, between, False, ridge)
+
+    def _set_fitted_attributes(self, moments: ClassMoments, pencil: Pencil, T: Array) -> None:
         """Set the fitted attributes from the whitening T of S_w."""
-        xp = namespace(moments.means)
-        k = self._n_components(len(self.classes_), moments.means.shape[1])
+        labelled, xp = moments.labelled, namespace(T)
+        assert labelled is not None
+        k = self._n_components(len(self.classes_), labelled.means.shape[1])
         if T.shape[0] == 0:
             raise ValueError(
                 "All samples of each class are identical, so the scatter within classes is zero "
@@ -233,7 +291,10 @@ class LDA(LinearMetric):
         self.components_ = L if pencil.basis is None else fixed_signs(L @ pencil.basis.T)
         total = total + pencil.outside
         self.explained_variance_ratio_ = values / xp.where(total > 0, total, xp.ones_like(total))
-        self.offset_, self.means_ = moments.mean, moments.means
+        self.offset_, self.means_ = (moments.total() or labelled).mean, labelled.means
+
+    def _axis_parameter(self) -> str:
+        return "shrinkage='auto'" if self.shrinkage == "auto" else ""
 
     def _n_components(self, n_classes: int, d: int) -> int:
         largest = min(n_classes - 1, d)
@@ -254,50 +315,3 @@ class LDA(LinearMetric):
             "accumulated_eigenvalues": float(xp.sum(self.explained_variance_ratio_)),
             "reg": self.reg,
         }
-
-
-def _merged_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Return the sorted union of two sets of classes. Raise if their types cannot be compared."""
-    if (known.dtype.kind in "biuf") != (new.dtype.kind in "biuf"):
-        raise ValueError(
-            f"y has labels such as {new[0]!r}, but earlier blocks have labels such as "
-            f"{known[0]!r}. All labels must have the same type."
-        )
-    return np.union1d(known, new)
-
-
-@dataclass(frozen=True)
-class _Pencil:
-    """The scatter matrices S_w and S_b of the generalised eigenvalue problem."""
-
-    within: Array  # S_w, or R with R^T R = S_w
-    within_is_root: bool
-    between: Array  # S_b, or R with R^T R = S_b
-    between_is_root: bool
-    ridge: float = 0.0  # added to S_w
-    basis: Array | None = None  # basis of the coordinates; None for the features
-    outside: float = 0.0  # sum of the eigenvalues in directions outside the basis
-
-    def whitening(self) -> tuple[Array, bool]:
-        """Return a whitening of S_w, and whether it is accurate."""
-        return whitening(
-            self.within,
-            is_root=self.within_is_root,
-            ridge=self.ridge,
-            by_feature=self.basis is None,
-        )
-
-
-def _ledoit_wolf(X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return S_w and S_b with Ledoit-Wolf shrinkage of each class, as in scikit-learn."""
-    from sklearn.covariance import ledoit_wolf  # slow to import
-
-    def covariance(X: np.ndarray) -> np.ndarray:
-        if len(X) == 1:
-            return np.zeros((X.shape[1], X.shape[1]))
-        scale = X.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
-        return scale[:, None] * ledoit_wolf((X - X.mean(axis=0)) / scale)[0] * scale
-
-    within = sum(np.mean(codes == c) * covariance(X[codes == c]) for c in np.unique(codes))
-    return within, covariance(X) - within

@@ -14,11 +14,22 @@ from dimetric.learners._fitting.problem import MapCallback, Problem, Solution
 from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
-from dimetric.objectives.objective import Objective, SimilarityObjective, metric_gradient
+from dimetric.objectives.objective import (
+    Objective,
+    SimilarityObjective,
+    metric_gradient,
+    ridge_penalty,
+)
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 from dimetric.solvers import LBFGS, Result, Solver
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import (
+    Supervision,
+    checked_labels,
+    relative_weights,
+    sum_of_pair_weights,
+)
 from dimetric.supervision.pairs import Pairs
 
 THRESHOLD_TOL = 1e-9  # tolerance of the best threshold; it is tight, because the gap depends on it
@@ -29,7 +40,8 @@ class LDMLRule(Rule):
 
     With s = 1 for pairs of the same class and s = -1 for other pairs, the loss is
     :math:`\log(1 + e^u)`, :math:`u = s (d^2 - b)`, and the weights are :math:`W = s\,\sigma(u)`.
-    Each pair appears twice in the matrix of distances, and has the weight 1/2 each time.
+    Each pair appears twice in the matrix of distances, and has the weight 1/2 each time. If the
+    samples have weights, both are multiplied by :math:`w_i w_j`.
 
     Parameters
     ----------
@@ -51,6 +63,8 @@ class LDMLRule(Rule):
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, dtheta) of a block, see :class:`dimetric.objectives.engine.Rule`."""
         half = xp.astype(rows.different_sample(columns), D.dtype) / 2
+        if rows.weights is not None and columns.weights is not None:
+            half = half * rows.weights[:, None] * columns.weights[None, :]
         losses, W = self._terms(xp, D, rows.same_label(columns), theta)
         W = half * W
         loss = xp.sum(half * losses, dtype=xp.float64)
@@ -72,7 +86,13 @@ class LDMLRule(Rule):
         return xp.clip(U, 0.0, None) + xp.log1p(E), W
 
     def n_terms(self, rows: Side, columns: Side) -> float:
-        """Return the number of pairs."""
+        """Return the number of pairs, or the sum of their weights."""
+        if rows.weights is not None and columns.weights is not None:
+            w, v = (to_host(side.weights).astype(np.float64) for side in (rows, columns))
+            if rows is columns:
+                return sum_of_pair_weights(w)
+            is_shared = np.isin(to_host(rows.positions), to_host(columns.positions))
+            return float(np.sum(w) * np.sum(v) - np.sum(w[is_shared] ** 2)) / 2
         return rows.n_different_pairs(columns) / 2
 
     def infimum(self, rows: Side, columns: Side) -> float:
@@ -94,10 +114,13 @@ class LDML(ConvexMetric[SimilarityObjective]):
     all other pairs. Otherwise both are given. P is the set of all these pairs. With the logistic
     function :math:`\sigma`, the probability that a pair is similar is :math:`\sigma(b - d^2)`.
     LDML is thus a logistic regression whose coefficients are the entries of :math:`M = L^T L` [1]_.
+    With sample weights, a pair has the weight :math:`w_i w_j`, and the sum of the weights of all
+    pairs replaces :math:`|P|`.
 
     The log-likelihood is concave in M and b. ``metadata()["gap"]`` bounds how far it is below its
     maximum: over all metrics if ``gap_proven``, else over metrics of trace at most ``gap_radius``.
-    There is no such bound for "sgd", nor for fewer components than features.
+    There is no such bound for "sgd", for fewer components than features, or for a
+    diagonal map.
 
     Parameters
     ----------
@@ -106,6 +129,8 @@ class LDML(ConvexMetric[SimilarityObjective]):
     b : float or None, default=None
         Threshold: the squared distance at which the probability is 1/2. None means that b is
         learned.
+    diagonal : bool, default=False
+        Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
@@ -125,8 +150,16 @@ class LDML(ConvexMetric[SimilarityObjective]):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
     unlabelled : float, str or None, default=None
-        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
+        not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -170,48 +203,51 @@ class LDML(ConvexMetric[SimilarityObjective]):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = ConvexMetric._parameter_constraints | {
         "b": [Interval(Real, None, None, closed="neither"), None],
-        "unlabelled": [Real, str, None],
     }
     _maximises = True
     _supervision_kinds = ("y", "pairs")
+    _accepts_weights = True
 
     def __init__(
         self,
         n_components: int | None = None,
         *,
         b: float | None = None,
+        diagonal: bool = False,
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
         reg: float = 0.0,
         warm_start: bool = False,
+        class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
+        unlabelled_reg: float = 0.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         super().__init__(
             n_components,
+            diagonal=diagonal,
             init=init,
             solver=solver,
             max_iter=max_iter,
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            class_weight=class_weight,
+            unlabelled=unlabelled,
+            unlabelled_reg=unlabelled_reg,
             verbose=verbose,
             random_state=random_state,
         )
         self.b = b
-        self.unlabelled = unlabelled
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         if isinstance(supervision, Pairs):
             return
         labels = checked_labels(supervision)
-        n_labelled = int(np.sum(labels.codes >= 0))
-        if n_labelled < 2:
-            raise ValueError("LDML requires at least 2 labelled samples, but y has only 1.")
-        if labels.n_classes in (1, n_labelled):
+        if labels.n_classes in (1, len(labels.codes)):
             content = "only one class" if labels.n_classes == 1 else "no class with two samples"
             warn(f"y has {content}, so LDML has nothing to learn.")
 
@@ -222,7 +258,13 @@ class LDML(ConvexMetric[SimilarityObjective]):
         theta = [1.0] if self.b is None else []
         if isinstance(supervision, Pairs):
             return ListedObjective.of_pairs(rule, X, supervision, theta, infimum=0.0)
-        return PairwiseObjective(rule, X, checked_labels(supervision).codes, theta)
+        return PairwiseObjective(
+            rule,
+            X,
+            checked_labels(supervision).codes,
+            theta,
+            weights=relative_weights(supervision),
+        )
 
     def _minimise(
         self, problem: Problem[SimilarityObjective], solver: Solver, callback: MapCallback
@@ -231,7 +273,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
         if self.b is None and not solver.uses_batches:
             L = solution.map
             best = likeliest_threshold(problem.objective, L, solution.theta)
-            value = best.value + problem.ridge * float(np.vdot(L, L))
+            value = best.value + ridge_penalty(L, problem.ridge)
             solution = Solution(L, best.x, replace(solution.result, value=value))
         return solution
 

@@ -10,34 +10,26 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like
 from dimetric._compat import Interval
 from dimetric.learners._fitting.convex import ConvexMetric, certificate_metadata
-from dimetric.learners._fitting.functions import loss_over
-from dimetric.learners._fitting.mean_loss import MeanLossMetric, converged_in_float32
+from dimetric.learners._fitting.margin_stages import sharp_objective, solve_in_stages
+from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import (
     MapCallback,
     Problem,
     Solution,
-    solve,
     with_iteration_offset,
 )
-from dimetric.objectives.margins.bounds import MarginBounds
-from dimetric.objectives.margins.objective import MarginObjective, pull_scale
+from dimetric.objectives.margins.objective import MarginObjective
 from dimetric.objectives.margins.targets import checked_targets, nearest_targets
 from dimetric.objectives.margins.triplets import TripletObjective
 from dimetric.objectives.objective import Smoothable, on_maps
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import LINE_SEARCH_FAILED, STOPPED_BY_CALLBACK, max_iter_reached
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.solvers.result import STOPPED_BY_CALLBACK, max_iter_reached
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import Supervision, checked_labels, relative_weights
 from dimetric.supervision.triplets import Triplets
 
-# Stages of the continuation, each with the width of the hinge's smooth part and a tolerance as a
-# multiple of tol. The second stage runs only if the gap after the first is not yet small. Later
-# stages have a looser tolerance, because sharp hinges are hard to minimise and change little.
-STAGES = ((0.1, 1.0), (0.1, 0.1), (0.01, 10.0), (0.001, 10.0))
-MAX_SMOOTHING_ERROR_IN_TOLS = 300.0  # the hinge is sharp enough below this error of the objective
-TIGHT_GAP_RATIO = 0.007  # a gap is small if it is at most this fraction of the objective
 # With SGD, larger classes are split into random groups of this size to search for targets.
 MAX_FRIENDS_SEARCHED = 5_000
-MAX_TERMS_EVALUATED = 20_000  # with SGD and more terms, mini-batches estimate the objective
 
 
 class LMNN(MeanLossMetric[Smoothable]):
@@ -54,9 +46,14 @@ class LMNN(MeanLossMetric[Smoothable]):
     instead of labels, both sums run over the triplets, and N is their number. Targets that are tied
     at the k-th distance share the remaining places: their terms have weights.
 
+    With sample weights, which are first divided by their mean, all terms of sample i are multiplied
+    by :math:`w_i`, and the terms of the second sum also by the weight :math:`w_l` of the impostor.
+    Targets are chosen without weights.
+
     The objective is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how far it is above
     its minimum: over all metrics if ``gap_proven``, else over metrics of trace at most
-    ``gap_radius``. There is no such bound for "sgd", nor for fewer components than features.
+    ``gap_radius``. There is no such bound for "sgd", for fewer components than features, or for a
+    diagonal map.
 
     Parameters
     ----------
@@ -72,6 +69,8 @@ class LMNN(MeanLossMetric[Smoothable]):
     n_passes : int, default=1
         Number of times that targets are chosen. Each pass after the first chooses them by the
         distance learned so far.
+    diagonal : bool, default=False
+        Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
@@ -94,8 +93,16 @@ class LMNN(MeanLossMetric[Smoothable]):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
     unlabelled : float, str or None, default=None
-        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
+        not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -141,10 +148,11 @@ class LMNN(MeanLossMetric[Smoothable]):
         "mu": [Interval(Real, 0, 1, closed="neither")],
         "targets": ["array-like", None],
         "n_passes": [Interval(Integral, 1, None, closed="left")],
-        "unlabelled": [Real, str, None],
     }
     _supervision_kinds = ("y", "triplets")
     _needs_class_neighbors = True
+    _accepts_weights = True
+    _keeps_rows = True  # because `targets` holds row indices of X
 
     def __init__(
         self,
@@ -154,24 +162,31 @@ class LMNN(MeanLossMetric[Smoothable]):
         mu: float = 0.5,
         targets: Array | None = None,
         n_passes: int = 1,
+        diagonal: bool = False,
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 300,
         tol: float = 1e-6,
         reg: float = 0.0,
         warm_start: bool = False,
+        class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
+        unlabelled_reg: float = 0.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         super().__init__(
             n_components,
+            diagonal=diagonal,
             init=init,
             solver=solver,
             max_iter=max_iter,
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            class_weight=class_weight,
+            unlabelled=unlabelled,
+            unlabelled_reg=unlabelled_reg,
             verbose=verbose,
             random_state=random_state,
         )
@@ -179,7 +194,6 @@ class LMNN(MeanLossMetric[Smoothable]):
         self.mu = mu
         self.targets = targets
         self.n_passes = n_passes
-        self.unlabelled = unlabelled
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         has_triplets = isinstance(supervision, Triplets)
@@ -196,8 +210,10 @@ class LMNN(MeanLossMetric[Smoothable]):
     def _objective(self, X: Array, supervision: Supervision, order: np.ndarray) -> Smoothable:
         if isinstance(supervision, Triplets):
             return TripletObjective(X, supervision.rows, mu=self.mu)
-        codes = checked_labels(supervision).codes
-        objective = partial(MarginObjective, X, codes, mu=self.mu, order=order)
+        codes, weights = checked_labels(supervision).codes, relative_weights(supervision)
+        objective = partial(
+            MarginObjective, X, codes, mu=self.mu, order=order, sample_weights=weights
+        )
         if self.targets is None:
             return objective(*self._nearest_targets(X, codes))
         return objective(checked_targets(self.targets, codes, order))
@@ -229,14 +245,17 @@ class LMNN(MeanLossMetric[Smoothable]):
             # Iterations that a pass does not use go to the later passes.
             limit = -(-(self.max_iter - done) // passes_left)
             pass_callback = with_iteration_offset(callback, done)
-            solution = self._solve_pass(problem, solver, pass_callback, limit)
+            options = {"max_iter": limit, "tol": self.tol, "random_state": self.random_state}
+            solution = solve_in_stages(problem, solver, pass_callback, **options)
             L, done = solution.map, done + solution.result.n_iter
             history += solution.result.history
             if solution.result.reason == STOPPED_BY_CALLBACK:
                 break
         self._set_targets(problem.objective)
-        history[0] = self._sharp_objective(objective, start, ridge, estimate=history[0])
+        history[0] = sharp_objective(objective, start, ridge, solver, estimate=history[0])
         result = replace(solution.result, n_iter=done, history=tuple(history))
+        if result.reason == max_iter_reached(limit):
+            result = replace(result, reason=max_iter_reached(self.max_iter))
         return replace(solution, result=result)
 
     def _checked_for_plateau(self, problem: Problem[Smoothable], solution: Solution) -> Result:
@@ -256,56 +275,6 @@ class LMNN(MeanLossMetric[Smoothable]):
         """Set ``targets_`` and ``target_weights_``, in the order of the user's samples."""
         if isinstance(objective, MarginObjective) and (targets := objective.user_targets()):
             self.targets_, self.target_weights_ = targets
-
-    def _solve_pass(
-        self, problem: Problem[Smoothable], solver: Solver, callback: MapCallback, max_iter: int
-    ) -> Solution:
-        """Solve for fixed targets with a smoothed hinge, which is made sharper in stages."""
-        objective, ridge, L = problem.objective, problem.ridge, problem.start
-        smooth = solver.models_curvature
-        T = pull_scale(objective, ridge) if smooth else problem.preconditioner
-        over_metrics = solver.steps_over == "metrics"
-        is_convex = over_metrics or (not solver.uses_batches and len(L) >= L.shape[1])
-        bounds = MarginBounds(objective, ridge) if is_convex else None
-        done, history, certificate = 0, list[float](), None
-        last_width, is_sharp, is_tight = np.inf, False, True
-        for width, tol_factor in STAGES if smooth else ((0.0, 1.0),):
-            if width == last_width and is_tight:
-                continue
-            if width < last_width and is_sharp:
-                break
-            left, tol = max_iter - done, tol_factor * self.tol
-            stage = replace(problem, objective=objective.smoothed(width), start=L)
-            function = loss_over(solver, stage, preconditioner=T, random_state=self.random_state)
-            offset_callback = with_iteration_offset(callback, done)
-            solution = solve(function, solver, max_iter=left, tol=tol, callback=offset_callback)
-            result = converged_in_float32(solution.result, objective)
-            L, last_width = solution.map, width
-            value = self._sharp_objective(objective, L, ridge, estimate=result.value)
-            done, history = done + result.n_iter, [*history, *result.history]
-            if bounds is not None:
-                bounds.add(L, width or STAGES[0][0])
-                certificate = bounds.certificate(value, L)
-                is_tight = certificate.gap <= TIGHT_GAP_RATIO * max(1.0, value)
-            tolerated = MAX_SMOOTHING_ERROR_IN_TOLS * self.tol * max(1.0, value)
-            is_sharp = result.value - value <= tolerated
-            if not result.converged or done == max_iter:
-                break
-        converged, reason = result.converged, result.reason
-        if reason == max_iter_reached(left) or (done == max_iter and not is_sharp):
-            converged, reason = False, max_iter_reached(self.max_iter)
-        elif reason.startswith(LINE_SEARCH_FAILED) and certificate is not None and is_tight:
-            converged, reason = True, f"at most {certificate.gap:.2g} above the optimum"
-        result = Result(L.ravel(), value, done, converged, reason, tuple(history))
-        return Solution(L, solution.theta, result, certificate)
-
-    def _sharp_objective(
-        self, objective: Smoothable, L: np.ndarray, ridge: float, *, estimate: float
-    ) -> float:
-        """Return the objective without smoothing, or the estimate if evaluation takes too long."""
-        if self._solver().uses_batches and objective.n_terms > MAX_TERMS_EVALUATED:
-            return estimate
-        return on_maps(objective, ridge=ridge)(L.ravel())[0]
 
     def _extra_metadata(self, problem: Problem[Smoothable], solution: Solution) -> dict[str, Any]:
         extra, certificate = super()._extra_metadata(problem, solution), solution.certificate

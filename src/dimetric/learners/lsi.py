@@ -16,15 +16,17 @@ from dimetric.objectives.objective import Objective
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 from dimetric.solvers import LBFGS, ProjectedGradient, Solver
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import Supervision, checked_labels, relative_weights
 from dimetric.supervision.pairs import Pairs
 
 
 class DistanceRule(Rule):
     r"""The sum of distances :math:`\sqrt{d^2 + \epsilon}` between samples of different classes.
 
-    Each pair appears twice in the matrix of distances, and has the weight 1/2 each time. Theta is
-    :math:`\epsilon`, which makes the root differentiable at a distance of 0.
+    Each pair appears twice in the matrix of distances, and has the weight 1/2 each time. If the
+    samples have weights, it is multiplied by :math:`w_i w_j`. Theta is :math:`\epsilon`, which
+    makes the root differentiable at a distance of 0.
     """
 
     def fast(
@@ -39,6 +41,9 @@ class DistanceRule(Rule):
         """Return (sum, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
         R = xp.where(rows.same_label(columns), 0.0, xp.sqrt(D + float(theta[0]))) / 2
         W = xp.where(R > 0, 1 / xp.where(R > 0, 8 * R, 1.0), 0.0)
+        if rows.weights is not None and columns.weights is not None:
+            weights = rows.weights[:, None] * columns.weights[None, :]
+            R, W = weights * R, weights * W
         return xp.sum(R, dtype=xp.float64), W, 0.0
 
     def listed(self, xp: Any, D: Array, kinds: Array, theta: Any) -> tuple[float, Array, float]:
@@ -62,7 +67,8 @@ class LSI(ConstrainedMetric[Objective]):
     squared, because with squares the optimal M has rank one: its only direction is the top
     eigenvector of :math:`X_S^{-1} X_D` [1]_, where :math:`X_D` is the same sum over D. The problem
     is convex, and ``metadata()["gap"]`` is a proven bound on how far the objective is below its
-    maximum.
+    maximum. With sample weights, which are first divided by their mean, a pair has the weight
+    :math:`w_i w_j` in all these sums.
 
     Parameters
     ----------
@@ -90,6 +96,9 @@ class LSI(ConstrainedMetric[Objective]):
     tol : float, default=1e-5
         Tolerance on the logarithm of the objective. The solver stops when the largest entry of
         its gradient is at most `tol`, or an iteration gains at most ``tol / 10``.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
     unlabelled : float, str or None, default=None
         Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
@@ -148,6 +157,7 @@ class LSI(ConstrainedMetric[Objective]):
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
+        class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         verbose: int = 0,
     ) -> None:
@@ -157,6 +167,7 @@ class LSI(ConstrainedMetric[Objective]):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.verbose = verbose
 
@@ -169,7 +180,11 @@ class LSI(ConstrainedMetric[Objective]):
             kinds = np.ones(len(supervision.dissimilar), dtype=np.int64)
             return ListedObjective(DistanceRule(), points, supervision.dissimilar, kinds, [epsilon])
         return PairwiseObjective(
-            DistanceRule(), points, checked_labels(supervision).codes, [epsilon]
+            DistanceRule(),
+            points,
+            checked_labels(supervision).codes,
+            [epsilon],
+            weights=relative_weights(supervision),
         )
 
     def _minimise(

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array
+from dimetric._arrays.namespaces import Array, to_host
 from dimetric.learners._fitting.convex import ConvexMetric
-from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.objectives.softmax import mcml, weighted_by_row
+from dimetric.supervision.labels import Supervision, checked_labels, relative_weights
 
 
 class MCMLRule(Rule):
@@ -18,11 +18,13 @@ class MCMLRule(Rule):
 
     With :math:`p_{ij} \propto e^{-d^2_{ij}}` over :math:`j \ne i`, and :math:`p^0_{ij}` uniform
     over the other samples of i's class, the loss is the divergence of p from p0 plus the entropy
-    of p0: :math:`\sum_j p^0_{ij} d^2_{ij} + \log \sum_{k \ne i} e^{-d^2_{ik}}`. The weights are
-    :math:`W = p^0 - p`. A sample that is alone in its class has no loss.
+    of p0: :math:`\sum_j p^0_{ij} d^2_{ij} + \log \sum_{k \ne i} e^{-d^2_{ik}}`. The derivatives are
+    :math:`W = p^0 - p`. A sample that is alone in its class has no loss. With sample weights,
+    :math:`p^0_{ij}` is proportional to :math:`w_j`, and :math:`w_k` multiplies each
+    :math:`e^{-d^2_{ik}}`.
     """
 
-    fast = staticmethod(fast_paths.mcml)
+    fast = staticmethod(mcml)
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
@@ -34,25 +36,30 @@ class MCMLRule(Rule):
         # sums to 1.
         D = xp.where(others, D - nearest, 0.0)
         E = xp.where(others, xp.exp(-D), 0.0)
-        total = xp.sum(E, axis=1, keepdims=True)
         friends = xp.astype(rows.same_label(columns) & others, D.dtype)
+        if columns.weights is not None:
+            E, friends = E * columns.weights[None, :], friends * columns.weights[None, :]
+        total = xp.sum(E, axis=1, keepdims=True)
         n_friends = xp.sum(friends, axis=1, keepdims=True)
         is_anchor = xp.astype(n_friends > 0, D.dtype)
-        target = friends / xp.clip(n_friends, 1.0, None)
+        target = friends / xp.where(n_friends > 0, n_friends, xp.ones_like(n_friends))
         losses = xp.sum(target * D, axis=1, keepdims=True) + is_anchor * xp.log(total)
-        loss = xp.sum(losses, dtype=xp.float64)
-        return loss, target - is_anchor * E / total, 0.0
+        return weighted_by_row(xp, losses, target - is_anchor * E / total, rows)
 
     def n_terms(self, rows: Side, columns: Side) -> float:
-        """Return the number of samples that have another sample of their class."""
-        return max(1.0, float(np.sum(rows.n_friends(columns) > 0)))
+        """Return the weight or number of samples that have another sample of their class."""
+        has_friends = rows.n_friends(columns) > 0
+        return rows.total_weight(has_friends) or 1.0
 
     def infimum(self, rows: Side, columns: Side) -> float:
         """Return the mean entropy of p0, or -inf if a map attains it (as with a single class)."""
         n_friends = rows.n_friends(columns)
         if not n_friends.any() or np.sum(n_friends) == rows.n_different_pairs(columns):
             return -np.inf
-        return float(np.mean(np.log(n_friends[n_friends > 0])))
+        has_friends = n_friends > 0
+        entropies = np.log(rows.friend_weights(columns)[has_friends])
+        weights = None if rows.weights is None else to_host(rows.weights)[has_friends]
+        return float(np.average(entropies, weights=weights))
 
 
 class MCML(ConvexMetric[PairwiseObjective]):
@@ -70,12 +77,15 @@ class MCML(ConvexMetric[PairwiseObjective]):
 
     Unlike the objective of NCA, it is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how
     far it is above its minimum: over all metrics if ``gap_proven``, else over metrics of trace at
-    most ``gap_radius``. There is no such bound for "sgd", nor for fewer components than features.
+    most ``gap_radius``. There is no such bound for "sgd", for fewer components than features, or
+    for a diagonal map.
 
     Parameters
     ----------
     n_components : int or None, default=None
         Number of rows of L. None stands for ``n_features``.
+    diagonal : bool, default=False
+        Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
@@ -95,6 +105,16 @@ class MCML(ConvexMetric[PairwiseObjective]):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
+    unlabelled : float, str or None, default=None
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
+        not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -120,6 +140,10 @@ class MCML(ConvexMetric[PairwiseObjective]):
     A sample that is alone in its class is left out of the sum and of n, but can be picked as a
     neighbour.
 
+    Sample weights are first divided by their mean. Then :math:`w_k` multiplies each exponential of
+    sample k, :math:`p^0_{ij}` is proportional to :math:`w_j`, :math:`w_i` multiplies the terms of
+    sample i, and n is the sum of the weights.
+
     References
     ----------
     .. [1] A. Globerson, S. Roweis, "Metric learning by collapsing classes", Advances in Neural
@@ -135,8 +159,11 @@ class MCML(ConvexMetric[PairwiseObjective]):
     """
 
     _needs_class_neighbors = True
+    _accepts_weights = True
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray
     ) -> PairwiseObjective:
-        return PairwiseObjective(MCMLRule(), X, checked_labels(supervision).codes)
+        labels = checked_labels(supervision)
+        weights = relative_weights(labels)
+        return PairwiseObjective(MCMLRule(), X, labels.codes, weights=weights)

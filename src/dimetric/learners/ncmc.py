@@ -10,14 +10,16 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval
 from dimetric.learners._centroid import CentroidMetric
 from dimetric.learners._class_clusters import class_clusters
+from dimetric.learners._input import CLASS_PARAMETERS
 from dimetric.solvers import Solver
+from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels
 
 
 class NCMC(CentroidMetric):
     r"""Metric learning for nearest class multiple centroids (NCMC).
 
-    .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - reg\, \frac{v}{d} |L|_F^2, \qquad
+    .. math:: \max_L \frac{1}{n} \sum_i w_i \log p(y_i \mid x_i) - reg\, \frac{v}{d} |L|_F^2, \qquad
               p(c \mid x) = \frac{\sum_{m: y_m = c} e^{-|L (x - \mu_m)|^2 / 2}}
                                 {\sum_m e^{-|L (x - \mu_m)|^2 / 2}}
 
@@ -26,7 +28,8 @@ class NCMC(CentroidMetric):
     the probability that the centroid belongs to class c. The centroids :math:`\mu_m` of a class are
     found by k-means with the Euclidean distance [1]_. With one centroid per class, this is
     :class:`~dimetric.learners.ncmml.NCMML`. More centroids suit classes that consist of several
-    clusters.
+    clusters. The weights :math:`w_i` are the `sample_weight` of :meth:`fit`, by default 1, and n is
+    the sum of the weights. k-means and v are weighted, too.
 
     Parameters
     ----------
@@ -35,6 +38,8 @@ class NCMC(CentroidMetric):
     n_centroids : int or array-like of shape (n_classes,), default=3
         Number of centroids per class: one number for all classes, or one per class in the order
         of ``classes_``. A class gets at most as many centroids as it has distinct samples.
+    diagonal : bool, default=False
+        Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
@@ -53,6 +58,16 @@ class NCMC(CentroidMetric):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
+    unlabelled : float, str or None, default=None
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
+        not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -101,6 +116,7 @@ class NCMC(CentroidMetric):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CentroidMetric._parameter_constraints,
         "n_centroids": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        **CLASS_PARAMETERS,
     }
 
     def __init__(
@@ -108,23 +124,31 @@ class NCMC(CentroidMetric):
         n_components: int | None = None,
         *,
         n_centroids: Any = 3,
+        diagonal: bool = False,
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 50,
         tol: float = 1e-5,
         reg: float = 0.0,
         warm_start: bool = False,
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
+        unlabelled_reg: float = 0.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         super().__init__(
             n_components,
+            diagonal=diagonal,
             init=init,
             solver=solver,
             max_iter=max_iter,
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            class_weight=class_weight,
+            unlabelled=unlabelled,
+            unlabelled_reg=unlabelled_reg,
             verbose=verbose,
             random_state=random_state,
         )
@@ -132,4 +156,6 @@ class NCMC(CentroidMetric):
 
     def _clusters(self, X: Array, labels: Labels) -> np.ndarray:
         A = rescale_for_squares(X)[0]
-        return class_clusters(A, labels.codes, self.n_centroids, labels.classes, self.random_state)
+        return class_clusters(
+            A, labels.codes, self.n_centroids, labels.classes, self.random_state, labels.weights
+        )

@@ -8,7 +8,7 @@ from dimetric.objectives.centroids import CentroidObjective
 class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
     r"""Nearest class mean metric learning (NCMML).
 
-    .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - reg\, \frac{v}{d} |L|_F^2, \qquad
+    .. math:: \max_L \frac{1}{n} \sum_i w_i \log p(y_i \mid x_i) - reg\, \frac{v}{d} |L|_F^2, \qquad
               p(c \mid x) = \frac{e^{-|L (x - \mu_c)|^2 / 2}}
                                 {\sum_{c'} e^{-|L (x - \mu_{c'})|^2 / 2}}
 
@@ -17,12 +17,16 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
     objective is concave in :math:`M = L^T L`, and a map with ``n_classes - 1`` rows can reach its
     maximum. ``metadata()["gap"]`` bounds how far it is below its maximum: over all metrics if
     ``gap_proven``, else over metrics of trace at most ``gap_radius``. There is no such bound for
-    "sgd", nor for fewer rows.
+    "sgd", nor for fewer rows. The weights :math:`w_i` are the `sample_weight` of :meth:`fit`, by
+    default 1, and n is the sum of the weights. The class means and v are weighted, too, so a sample
+    of weight 2 counts as two equal samples.
 
     Parameters
     ----------
     n_components : int or None, default=None
         Number of rows of L. None stands for ``n_features``.
+    diagonal : bool, default=False
+        Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
         Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
         array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
@@ -42,6 +46,16 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the weights of its samples. "balanced" gives all
+        classes the same total weight.
+    unlabelled : float, str or None, default=None
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored, unless
+        ``unlabelled_reg > 0``.
+    unlabelled_reg : float, default=0.0
+        Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
+        neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
+        not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None

@@ -11,10 +11,11 @@ from sklearn.utils import Tags
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.random_state import random_generator
-from dimetric._arrays.validation import checked_samples, rescale_for_squares
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._warnings import warn
 from dimetric.learners._linear import LinearMetric
+from dimetric.learners._partial_fit import check_sum_of_weights, keep, with_block
 from dimetric.learners._pca_solver import (
     DENSE_SOLVERS,
     TRUNCATED_SOLVERS,
@@ -29,19 +30,21 @@ from dimetric.learners._probabilistic_pca import (
 from dimetric.linalg.principal_axes import PrincipalAxes, axes_by_iteration, axes_from_moments
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import lanczos_svd, randomized_svd
-from dimetric.supervision.labels import Supervision
+from dimetric.supervision.labels import Supervision, weights_of
 
 
 class PCA(ProbabilisticPCAMixin, LinearMetric):
     r"""Principal component analysis: the directions of largest variance.
 
     .. math:: \max_{V V^T = I_k} \mathrm{tr}(V S V^T),
-              \quad S = \sum_i (x_i - \mu)(x_i - \mu)^T
+              \quad S = \sum_i w_i (x_i - \mu)(x_i - \mu)^T
 
     The rows of V are the eigenvectors of S for its k largest eigenvalues :math:`\lambda_i`. The
     same V minimises the reconstruction error :math:`\sum_i |x_i - \mu - V^T V (x_i - \mu)|^2` [1]_,
     and maximises the likelihood of a Gaussian model with isotropic noise [2]_. :meth:`score`,
-    :meth:`get_covariance` and :meth:`get_precision` use this model.
+    :meth:`get_covariance` and :meth:`get_precision` use this model. The weights :math:`w_i` are the
+    `sample_weight` of :meth:`fit`, by default 1. A sample of weight 2 counts as two equal samples,
+    and n is the sum of the weights. The mean :math:`\mu` is weighted, too.
 
     Parameters
     ----------
@@ -90,8 +93,8 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
         no variance is left. (scikit-learn divides by ``min(n_samples, n_features) - k``.)
     n_components_ : int
         Number of components k.
-    n_samples_ : int
-        Number of samples seen.
+    n_samples_ : int or float
+        Number of samples seen, or the sum of their weights.
     n_features_in_ : int
         Number of features. If X has feature names, they are in ``feature_names_in_``.
 
@@ -113,7 +116,8 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
     """
 
     _supervision_kinds: ClassVar[tuple[str, ...]] = ()
-    _accepts_sparse: ClassVar[bool] = True
+    _fits_sparse: ClassVar[bool] = True
+    _accepts_weights: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
@@ -152,21 +156,23 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         X, factor = rescale_for_squares(X)
+        weights = weights_of(supervision)
         solver = choose_solver(self.svd_solver, X, self.n_components)
         check_n_components(self.n_components, solver, min(X.shape), X.shape[1])
         X = X.toarray() if sparse.issparse(X) and solver == "full" else X
         k = self._int_n_components(min(X.shape) - (solver == "arpack"))
         if solver in TRUNCATED_SOLVERS:
-            axes = self._truncated_axes(X, k, solver)
+            axes = self._truncated_axes(X, k, solver, weights)
         else:
-            axes = axes_from_moments(Moments.of_all(X, root=solver != "covariance_eigh"), k)
+            root = solver != "covariance_eigh"
+            axes = axes_from_moments(Moments.of_all(X, weights=weights, root=root), k)
             squared = solver == "covariance_eigh" and not sparse.issparse(X)
             if self.svd_solver == "auto" and squared and axes.lost_digits(X):
                 solver = "full"
-                axes = axes_from_moments(Moments.of_all(X, root=True), k)
+                axes = axes_from_moments(Moments.of_all(X, weights=weights, root=True), k)
         self._fit_svd_solver = solver
         self._moments: Moments | None = None  # discard the blocks of partial_fit
-        return self._set_fitted_attributes(axes.rescaled(1 / factor), X)
+        return self._set_fitted_attributes(axes.rescaled(1 / factor), X, X.shape[0])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -174,7 +180,7 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
         return tags
 
     @fit_method
-    def partial_fit(self, X: Array, y: Array | None = None) -> Self:
+    def partial_fit(self, X: Array, y: Array | None = None, *, sample_weight: Any = None) -> Self:
         """Update the map with another block of samples.
 
         The result is the map of all blocks seen so far. Blocks may have any number of rows. The
@@ -188,6 +194,8 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
             A block of samples.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, as in :meth:`fit`.
 
         Returns
         -------
@@ -195,49 +203,48 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
             The learner, fitted to all blocks seen so far.
         """
         started = perf_counter()
-        seen: Moments | None = getattr(self, "_moments", None)
-        X = checked_samples(self, X, reset=seen is None)
-        rescale_for_squares(X)  # raises if squares overflow or underflow
-        check_n_components(self.n_components, "incremental", X.shape[1], X.shape[1])
-        moments = Moments.root_of(X.toarray() if sparse.issparse(X) else X)
-        if seen is None:
-            self.__dict__.pop("components_", None)  # set by an earlier fit
-        else:
-            moments = seen + moments.moved_to(seen)
-        self._moments = moments
+        X, moments = with_block(self, X, sample_weight)
+        n, d = moments.n_samples, X.shape[1]
+        check_n_components(self.n_components, "incremental", d, d)
+        keep(self, moments)
         # k components need at least k samples. Their most probable number needs n_features.
-        required = X.shape[1] if self.n_components == "mle" else self._int_n_components(1)
-        if moments.n_samples >= max(2, required):
-            k = self._int_n_components(min(int(moments.n_samples), X.shape[1]))
-            metadata = self._set_fitted_attributes(axes_from_moments(moments, k), X)
+        required = d if self.n_components == "mle" else self._int_n_components(1)
+        n_spread = moments.spread.shape[0]  # less than n if a few samples have large weights
+        if n >= max(2, required) and n_spread >= required:
+            axes = axes_from_moments(moments, self._int_n_components(min(int(n), d)))
+            metadata = self._set_fitted_attributes(axes, X, max(int(n), n_spread))
             self._metadata = metadata | {"time": perf_counter() - started}
         return self
 
-    def _truncated_axes(self, X: Array, k: int, solver: str) -> PrincipalAxes:
+    def _truncated_axes(
+        self, X: Array, k: int, solver: str, weights: np.ndarray | None
+    ) -> PrincipalAxes:
         """Return the first k principal axes by Lanczos or power iteration."""
         random = random_generator(self.random_state)
         smaller = min(X.shape)
         if solver == "arpack":
             start = random.uniform(-1, 1, size=smaller)
-            return axes_by_iteration(X, k, partial(lanczos_svd, start=start, tol=self.tol))
+            svd = partial(lanczos_svd, start=start, tol=self.tol)
+            return axes_by_iteration(X, k, svd, weights)
         start = random.normal(size=(X.shape[1], min(k + self.n_oversamples, smaller)))
         default_n_iter = 7 if k < 0.1 * smaller else 4  # as in scikit-learn
         n_iter = default_n_iter if self.iterated_power == "auto" else int(self.iterated_power)
-        return axes_by_iteration(X, k, partial(randomized_svd, start=start, n_iter=n_iter))
+        return axes_by_iteration(X, k, partial(randomized_svd, start=start, n_iter=n_iter), weights)
 
     def _int_n_components(self, default: int) -> int:
         """Return `n_components` if it is an integer, else `default`."""
         k = self.n_components
         return int(k) if isinstance(k, Integral) else default
 
-    def _set_fitted_attributes(self, axes: PrincipalAxes, X: Array) -> dict[str, Any]:
+    def _set_fitted_attributes(self, axes: PrincipalAxes, X: Array, n_rows: int) -> dict[str, Any]:
         """Set the fitted attributes in the dtype of X, and return the metadata."""
         n, s, total = axes.n, axes.s, axes.total
+        check_sum_of_weights(n)
         xp = namespace(s)
         ratio = s**2 / xp.where(total > 0, total, xp.ones_like(total))
         k = self._number_of_components(axes, to_host(ratio))
         variance, d = s**2 / (n - 1), axes.V.shape[1]
-        self.noise_variance_ = noise_variance(variance, float(total) / (n - 1), k, n, d)
+        self.noise_variance_ = noise_variance(variance, float(total) / (n - 1), k, n_rows, d)
         s, V, ratio = s[:k], axes.V[:k, :], ratio[:k]
         L = V / self._deviations(s, n, X)[:, None] if self.whiten else V
         self.components_, self.offset_ = asarray_like(L, X), asarray_like(axes.mean, X)
@@ -257,7 +264,7 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
         reached = np.cumsum(ratio) >= k
         return int(np.argmax(reached)) + 1 if reached.any() else largest
 
-    def _deviations(self, s: Array, n: int, X: Array) -> Array:
+    def _deviations(self, s: Array, n: float, X: Array) -> Array:
         """Return the standard deviations, which are infinite for components without variance."""
         xp = namespace(s)
         flat = s <= max(n, self.n_features_in_) * eps(X) * s[0]

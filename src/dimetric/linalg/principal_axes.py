@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import sparse
 
-from dimetric._arrays.namespaces import Array, eps, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import top_eigenvectors, top_singular
 
@@ -15,7 +16,7 @@ from dimetric.linalg.spectral import top_eigenvectors, top_singular
 class PrincipalAxes:
     """Singular values and right singular vectors of the centred samples."""
 
-    n: int
+    n: float  # number of samples, or the sum of their weights
     mean: Array
     total: Array  # trace of the scatter matrix
     s: Array  # singular values, descending: those of the rows of V, or all of them
@@ -46,23 +47,48 @@ def axes_from_moments(moments: Moments, k: int) -> PrincipalAxes:
         values, V = top_eigenvectors(moments.spread, k)
         s = xp.sqrt(xp.clip(values, 0))
         total = xp.linalg.trace(moments.spread)
-    return PrincipalAxes(int(moments.n_samples), moments.mean, total, s, V)
+    return PrincipalAxes(_int_if_whole(moments.n_samples), moments.mean, total, s, V)
 
 
 def axes_by_iteration(
-    X: Array, k: int, svd: Callable[[Array, Array, int], tuple[Array, Array]]
+    X: Array,
+    k: int,
+    svd: Callable[..., tuple[Array, Array]],
+    weights: np.ndarray | None = None,
 ) -> PrincipalAxes:
     """Return the first k principal axes from ``svd(X, mean, k)``.
 
-    If X is constant, `svd` is not called, and the first k unit vectors are returned.
+    If X is constant, `svd` is not called, and the first k unit vectors are returned. With weights,
+    `svd` gets their square roots as the keyword argument ``row_factors``.
     """
     n, d = X.shape
-    mean, total = _mean_and_total(X)
+    if weights is None:
+        mean, total = _mean_and_total(X)
+    else:
+        n = _int_if_whole(float(np.sum(weights)))
+        mean, total = _weighted_mean_and_total(X, weights)
+        svd = partial(svd, row_factors=asarray_like(np.sqrt(weights), mean))
     constant = float(total) <= n * (8 * eps(mean)) ** 2 * float(mean @ mean)  # up to rounding
     if constant:
         V = namespace(mean).eye(k, d, dtype=mean.dtype, device=mean.device)
         return PrincipalAxes(n, mean, 0 * total, 0 * V[:, 0], V)
     return PrincipalAxes(n, mean, total, *svd(X, mean, k))
+
+
+def _int_if_whole(n: float) -> float:
+    return int(n) if float(n).is_integer() else n
+
+
+def _weighted_mean_and_total(X: Array, weights: np.ndarray) -> tuple[Array, Array]:
+    """Return the weighted mean of the samples and the trace of their weighted scatter."""
+    xp, n = namespace(X), float(np.sum(weights))
+    if sparse.issparse(X):
+        mean = (weights @ X.astype(np.float64)) / n
+        total = np.sum(weights @ X.multiply(X).astype(np.float64)) - n * mean @ mean
+        return mean.astype(X.dtype), total
+    w = asarray_like(weights, X, dtype=xp.float64)
+    mean = xp.astype(w @ xp.astype(X, xp.float64) / n, X.dtype)
+    return mean, xp.sum(w[:, None] * xp.astype(X - mean, xp.float64) ** 2)
 
 
 def _mean_and_total(X: Array) -> tuple[Array, Array]:

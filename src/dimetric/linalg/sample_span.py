@@ -40,6 +40,36 @@ def sample_span(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return B, E, inverse @ inverse.T
 
 
+def least_penalty(R: np.ndarray, E: np.ndarray) -> np.ndarray:
+    r"""Return the matrix P of the smallest penalty of metrics with given distances of samples.
+
+    Let the columns of E be a basis from :func:`sample_span`. For all metrics N,
+    :math:`\langle R, N \rangle \ge \langle P, E^T N E \rangle`, with equality for the N of least
+    penalty. P is a Schur complement. For the identity R, it is the matrix Q of
+    :func:`sample_span`.
+
+    Parameters
+    ----------
+    R : ndarray of shape (d, d)
+        Positive semidefinite matrix.
+    E : ndarray of shape (d, r)
+        Basis of the span of the differences between samples.
+
+    Examples
+    --------
+    >>> least_penalty(np.array([[2.0, 1.0], [1.0, 1.0]]), np.array([[1.0], [0.0]]))
+    array([[1.]])
+    """
+    d, r = E.shape
+    inverse = np.linalg.pinv(E)
+    P = inverse @ R @ inverse.T
+    if r < d:
+        outside = np.linalg.svd(E)[0][:, r:]
+        cross = inverse @ R @ outside
+        P = P - cross @ np.linalg.pinv(outside.T @ R @ outside, hermitian=True) @ cross.T
+    return np.asarray((P + P.T) / 2)
+
+
 def span_coordinates(X: Array, extra: int) -> tuple[Array, Callable[[Array], Array]]:
     """Return coordinates of X in the span of its samples, and a function that lifts maps.
 

@@ -25,9 +25,11 @@ EXAMINED_ROWS = 128  # rows that decide whether a block is centred before or aft
 class Moments:
     r"""Counts, means and pooled within-class scatter of samples. Moments of blocks can be added.
 
-    .. math:: S = \sum_c \sum_{i: y_i = c} (x_i - \mu_c)(x_i - \mu_c)^T
+    .. math:: S = \sum_c \sum_{i: y_i = c} w_i (x_i - \mu_c)(x_i - \mu_c)^T, \quad
+              \mu_c = \frac{1}{n_c} \sum_{i: y_i = c} w_i x_i, \quad n_c = \sum_{i: y_i = c} w_i
 
-    PCA uses S with one class, LDA with several. Moments of two blocks are added by the update of
+    The weights :math:`w_i` are 1 by default. A sample of weight 2 counts as two equal samples. PCA
+    uses S with one class, LDA with several. Moments of two blocks are added by the update of
     Chan, Golub and LeVeque [1]_, where :math:`\delta_c` is the difference between the means:
     :math:`S_{ab} = S_a + S_b + \sum_c \frac{n_a n_b}{n_a + n_b} \delta_c \delta_c^T`. The update
     is accurate for any origin, because it does not subtract large numbers.
@@ -50,47 +52,74 @@ class Moments:
     True
     """
 
-    counts: Array  # (n_classes,)
+    counts: Array  # (n_classes,); sums of weights
     means: Array  # (n_classes, d); 0 for a class without samples
     spread: Array  # S (d, d), or R (at most d rows)
     is_root: bool
 
     @classmethod
-    def scatter_of(cls, X: Array, codes: Array | None = None, n_classes: int = 1) -> Self:
+    def scatter_of(
+        cls,
+        X: Array,
+        codes: Array | None = None,
+        n_classes: int = 1,
+        weights: Array | None = None,
+    ) -> Self:
         """Return the moments of a block, with its scatter matrix. CSR blocks stay sparse."""
         X = _in_float64(X)
-        counts, means = _counts_means(X, codes, n_classes)
+        counts, means = _counts_means(X, codes, n_classes, weights)
         if sparse.issparse(X):
             # Centre after the product: a centred block would be dense.
-            S = (X.T @ X).toarray() - (means.T * counts) @ means
-        elif _means_are_small(X, codes, means):
+            S = (X.T @ _weighted(X, weights)).toarray() - (means.T * counts) @ means
+        elif weights is None and _means_are_small(X, codes, means):
             S = X.T @ X  # centring after the product saves a pass over memory
             S -= (means.T * counts) @ means
         else:
             residual = X - _means_by_sample(means, codes)
-            S = residual.T @ residual
+            S = residual.T @ _weighted(residual, weights)
         return cls(counts, means, S, is_root=False)
 
     @classmethod
-    def root_of(cls, X: Array, codes: Array | None = None, n_classes: int = 1) -> Self:
+    def root_of(
+        cls,
+        X: Array,
+        codes: Array | None = None,
+        n_classes: int = 1,
+        weights: Array | None = None,
+    ) -> Self:
         """Return the moments of a block, with a root of its scatter matrix."""
         X = _in_float64(X)
-        counts, means = _counts_means(X, codes, n_classes)
-        return cls(counts, means, _compress(X - _means_by_sample(means, codes)), is_root=True)
+        counts, means = _counts_means(X, codes, n_classes, weights)
+        residual = X - _means_by_sample(means, codes)
+        if weights is not None:
+            residual = _weighted(residual, namespace(X).sqrt(weights))
+        return cls(counts, means, _compress(residual), is_root=True)
 
     @classmethod
     def of_all(
-        cls, X: Array, codes: Array | None = None, n_classes: int = 1, *, root: bool
+        cls,
+        X: Array,
+        codes: Array | None = None,
+        n_classes: int = 1,
+        weights: np.ndarray | None = None,
+        *,
+        root: bool,
     ) -> "Moments":
-        """Return the moments of all samples, computed in blocks."""
+        """Return the moments of all samples, computed in blocks. The weights are on the host."""
         of_block = partial(cls.root_of if root else cls.scatter_of, n_classes=n_classes)
         if sparse.issparse(X):
-            return of_block(X, codes)
-        return tree_reduce(of_block, X, codes, block=scatter_block_rows(X.shape[1]))
+            return of_block(X, codes, weights=weights)
+        w = None if weights is None else asarray_like(weights, X, dtype=namespace(X).float64)
+
+        def of_rows(rows: slice, _: None) -> Moments:
+            y, v = (None if each is None else each[rows] for each in (codes, w))
+            return of_block(X[rows, :], y, weights=v)
+
+        return tree_reduce(of_rows, row_blocks(X.shape[0], scatter_block_rows(X.shape[1])))
 
     @property
     def n_samples(self) -> float:
-        """Number of samples."""
+        """Number of samples, or the sum of their weights."""
         return float(namespace(self.counts).sum(self.counts))
 
     @property
@@ -113,6 +142,17 @@ class Moments:
             spread = self.spread + other.spread + between.T @ between
         return Moments(counts, means, spread, self.is_root)
 
+    def pooled(self) -> "Moments":
+        """Return the moments of all samples as a single class."""
+        xp = namespace(self.counts)
+        between = xp.sqrt(self.counts)[:, None] * (self.means - self.mean)
+        if self.is_root:
+            spread = _compress(xp.concat([self.spread, between]))
+        else:
+            spread = self.spread + between.T @ between
+        n = xp.reshape(xp.sum(self.counts), (1,))
+        return Moments(n, self.mean[None, :], spread, self.is_root)
+
     def without_rounding_noise(self) -> "Moments":
         """Return the moments, with zero spread for features that are constant up to rounding.
 
@@ -125,7 +165,7 @@ class Moments:
         )
         size = xp.max(xp.abs(self.means), axis=0)
         # The relative error of a mean is about sqrt(n) eps, so n squared errors sum to (n eps)^2.
-        varies = squares > (8 * self.n_samples * eps(self.means) * size) ** 2
+        varies = squares > (8 * max(self.n_samples, 1.0) * eps(self.means) * size) ** 2
         varies = xp.astype(varies, self.means.dtype)
         spread = self.spread * varies if self.is_root else self.spread * varies * varies[:, None]
         return Moments(self.counts, self.means, spread, self.is_root)
@@ -151,19 +191,34 @@ def _in_float64(X: Array) -> Array:
     return X.astype(np.float64) if sparse.issparse(X) else xp.astype(X, xp.float64, copy=False)
 
 
-def _counts_means(X: Array, codes: Array | None, n_classes: int) -> tuple[Array, Array]:
+def _counts_means(
+    X: Array, codes: Array | None, n_classes: int, weights: Array | None = None
+) -> tuple[Array, Array]:
     xp = namespace(X)
-    if codes is None:
+    if codes is None and weights is None:
         n = X.shape[0]
         if sparse.issparse(X):
             mean = np.asarray(X.mean(axis=0))
         else:
             mean = xp.ones((n,), dtype=X.dtype, device=X.device) @ X / n  # faster than a sum
         return asarray_like(np.asarray([n]), mean), xp.reshape(mean, (1, -1))
+    if codes is None:
+        counts = xp.reshape(xp.sum(weights), (1,))
+        return counts, xp.reshape(weights @ X, (1, -1)) / counts
     member = one_hot(codes, n_classes, X.dtype)
+    member = member if weights is None else weights[:, None] * member
     counts = xp.sum(member, axis=0)
     sums = member.T @ X
     return counts, sums / xp.where(counts > 0, counts, xp.ones_like(counts))[:, None]
+
+
+def _weighted(rows: Array, weights: Array | None) -> Array:
+    """Return the rows times their weights."""
+    if weights is None:
+        return rows
+    if sparse.issparse(rows):
+        return rows.multiply(weights[:, None]).tocsr()
+    return weights[:, None] * rows
 
 
 def _means_are_small(X: Array, codes: Array | None, means: Array) -> bool:
@@ -201,12 +256,13 @@ def difference_scatter(
     indices: Array,
     counts: np.ndarray,
     weights: np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
     *,
     root: bool,
 ) -> Array:
     r"""Return the scatter of the differences between samples and their neighbours, in float64.
 
-    .. math:: S = \sum_i \frac{1}{|N_i|} \sum_{j \in N_i} w_{ij} (x_i - x_j)(x_i - x_j)^T
+    .. math:: S = \sum_i \frac{v_i}{|N_i|} \sum_{j \in N_i} w_{ij} (x_i - x_j)(x_i - x_j)^T
 
     A sample without neighbours contributes nothing. Differences are computed before squaring, so
     the result is accurate for any origin and for near-duplicates. They are computed in blocks of
@@ -222,6 +278,8 @@ def difference_scatter(
         Number of neighbours of each sample, :math:`|N_i|`.
     weights : ndarray of shape (n, k), optional
         Weights :math:`w_{ij}` of the neighbours. By default, all weights are 1.
+    sample_weight : ndarray of shape (n,), optional
+        Weights :math:`v_i` of the samples. By default, all weights are 1.
     root : bool
         Return a root R with :math:`R^T R = S` instead, which does not square the condition number.
 
@@ -235,6 +293,7 @@ def difference_scatter(
     xp = namespace(X)
     d = X.shape[1]
     squares = (np.ones((1, 1)) if weights is None else weights) / np.maximum(counts, 1)[:, None]
+    squares = squares if sample_weight is None else squares * sample_weight[:, None]
     roots = asarray_like(np.sqrt(squares), X, dtype=xp.float64)
     # A root starts with a row of zeros, because there may be no neighbours.
     total = xp.zeros((1 if root else d, d), dtype=xp.float64, device=X.device)

@@ -176,13 +176,19 @@ def top_ratio(A: Array, T: Array, k: int, *, is_root: bool) -> tuple[Array, Arra
 
 
 def lanczos_svd(
-    X: Array, mean: Array, k: int, start: np.ndarray, tol: float
+    X: Array,
+    mean: Array,
+    k: int,
+    start: np.ndarray,
+    tol: float,
+    row_factors: Array | None = None,
 ) -> tuple[Array, Array]:
     """Return the k largest singular values and right singular vectors of ``X - mean`` by ARPACK.
 
-    ARPACK needs only products with vectors, so a sparse X is not centred in memory.
+    ARPACK needs only products with vectors, so a sparse X is not centred in memory. The rows of
+    ``X - mean`` are multiplied by `row_factors`, if they are given.
     """
-    product, transposed = _centred_products(X, mean)
+    product, transposed = _centred_products(X, mean, row_factors)
     operator = LinearOperator(
         shape=X.shape,
         dtype=to_host(mean).dtype,
@@ -195,12 +201,18 @@ def lanczos_svd(
 
 
 def randomized_svd(
-    X: Array, mean: Array, k: int, start: np.ndarray, n_iter: int
+    X: Array,
+    mean: Array,
+    k: int,
+    start: np.ndarray,
+    n_iter: int,
+    row_factors: Array | None = None,
 ) -> tuple[Array, Array]:
     """Return approximately the k largest singular values and right singular vectors of X - mean.
 
     The method is a block power iteration from the random columns of `start` [1]_, with
-    orthonormalisation in each step.
+    orthonormalisation in each step. The rows of ``X - mean`` are multiplied by `row_factors`, if
+    they are given.
 
     References
     ----------
@@ -208,7 +220,7 @@ def randomized_svd(
        Review 53, 2011.
     """
     xp = namespace(mean)
-    product, transposed = _centred_products(X, mean)
+    product, transposed = _centred_products(X, mean, row_factors)
     Q = asarray_like(start, mean)
     for _ in range(n_iter + 1):
         Q = xp.linalg.qr(transposed(product(Q)), mode="reduced").Q
@@ -217,23 +229,31 @@ def randomized_svd(
 
 
 def _centred_products(
-    X: Array, mean: Array
+    X: Array, mean: Array, row_factors: Array | None = None
 ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
     """Return two functions: products of ``X - mean`` and of its transpose with vectors or matrices.
 
-    Dense samples are centred in memory, because subtracting products would lose digits if the mean
-    is large.
+    The rows of ``X - mean`` are multiplied by `row_factors`, if they are given. Dense samples are
+    centred in memory, because subtracting products would lose digits if the mean is large.
     """
     xp = namespace(mean)
     if not sparse.issparse(X):
-        centred = X - mean
+        centred = X - mean if row_factors is None else row_factors[:, None] * (X - mean)
         return lambda v: centred @ v, lambda u: centred.T @ u
 
+    def scaled(u: Array) -> Array:
+        if row_factors is None:
+            return u
+        return row_factors[:, None] * u if u.ndim == 2 else row_factors * u
+
     def product(v: Array) -> Array:
-        return X @ v - mean @ v
+        return scaled(X @ v - mean @ v)
 
     def transposed(u: Array) -> Array:
+        u = scaled(u)
         total = xp.sum(u, axis=0)
-        return X.T @ u - (mean[:, None] * total if u.ndim == 2 else mean * total)
+        image = X.T @ u
+        image -= mean[:, None] * total if u.ndim == 2 else mean * total
+        return image
 
     return product, transposed

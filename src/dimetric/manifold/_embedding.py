@@ -1,7 +1,7 @@
 """Base classes of embeddings, which have coordinates for training samples and place new ones."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import Tags
@@ -29,6 +29,26 @@ class Embedding(Learner, ABC):
     @abstractmethod
     def _place(self, X: Array) -> Array:
         """Return the coordinates of validated new samples, in any namespace."""
+
+    def fit(self, X: Array, y: Any = None, *, pairs: Any = None, triplets: Any = None) -> Self:
+        """Embed the samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, as a NumPy array, a pandas or polars data frame, or an array of any array API
+            library.
+        y : object
+            Ignored.
+        pairs, triplets : object
+            Raise an error if given, because embeddings are unsupervised.
+
+        Returns
+        -------
+        self : object
+            The fitted embedding.
+        """
+        return super().fit(X, y, pairs=pairs, triplets=triplets)
 
     def fit_transform(self, X: Array, y: Array | None = None, **constraints: Any) -> Array:
         """Fit the embedding and return the coordinates of the training samples, ``embedding_``.

@@ -134,6 +134,7 @@ class Isomap(LandmarkEmbedding):
     """
 
     _accepts_sparse: ClassVar[bool] = True
+    _fits_sparse: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],

@@ -6,6 +6,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._warnings import warn
+from dimetric.linalg.scatter import difference_scatter
 from dimetric.neighbors.euclidean_search import EuclideanSearch, Part
 from dimetric.neighbors.role_shares import Shares, shares_of_ties, tolerances
 
@@ -19,6 +20,17 @@ class Neighbors:
     # (n, m) weights on the host. Those of a sample sum to its count, and missing neighbours have
     # weight 0. None if no neighbours are tied, so that all weights are 1.
     weights: np.ndarray | None = None
+
+    def difference_scatter(
+        self, X: Array, sample_weight: np.ndarray | None, *, root: bool
+    ) -> Array:
+        """Return the scatter of the differences between samples and their friends or enemies.
+
+        See :func:`dimetric.linalg.scatter.difference_scatter`.
+        """
+        return difference_scatter(
+            X, self.indices, self.counts, self.weights, sample_weight, root=root
+        )
 
 
 def friends(X: Array, codes: np.ndarray, k: int, *, share_ties: bool = False) -> Neighbors:

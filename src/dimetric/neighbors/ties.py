@@ -174,23 +174,23 @@ class Neighborhoods:
             sums -= _dense(values * own[:, None])
         return sums / totals[:, None] if mean else sums
 
-    def counts(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the number of points nearer than `low`, and between `low` and `high`.
+    def sums_between(self, values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Return the sum of the values of the points whose distances are between two bounds.
 
-        Parameters
-        ----------
-        low, high : ndarray of shape (n,)
-            Distances for each query, at most its k-th distance plus the tolerance.
+        `values` has shape (m,). The bounds, of shape (n,), are at most the k-th distance of each
+        query, up to the tolerance.
         """
         first = np.arange(self._n) if self._equal_queries is None else self._equal_queries.first
         low, high = low[first], high[first]
-        nearer, tied = np.empty(self._query.n, np.int64), np.empty(self._query.n, np.int64)
+        at_points = values if self._equal is None else self._equal.totals(values)
+        sums, has_own = np.empty(self._query.n), np.zeros(self._query.n)
         for block in self._blocks():
-            is_nearer, is_tied = block.split(low[block.queries], high[block.queries])
-            nearer[block.queries] = block.n_points(is_nearer)
-            tied[block.queries] = block.n_points(is_tied)
+            queries, first = block.queries, block.starts[:-1]
+            inside = block.split(low[queries], high[queries])[1]
+            sums[queries] = np.add.reduceat(at_points[block.points] * inside, first)
+            has_own[queries] = inside[first]
         index = slice(None) if self._equal_queries is None else self._equal_queries.index
-        return nearer[index], tied[index]
+        return sums[index] - has_own[index] * values if self._has_own_entries else sums[index]
 
     def tolerance(self, distances: np.ndarray) -> np.ndarray:
         """Return the tolerance of a distance of each query."""

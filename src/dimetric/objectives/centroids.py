@@ -9,9 +9,17 @@ from typing import Any
 
 import array_api_compat as compat
 import numpy as np
+from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, one_hot, take_rows
+from dimetric._arrays.namespaces import (
+    Array,
+    asarray_like,
+    namespace,
+    one_hot,
+    take_rows,
+    to_host,
+)
 from dimetric._arrays.threads import run_on_threads
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.objectives.bipartite import BipartiteObjective
@@ -22,26 +30,34 @@ from dimetric.objectives.side import Side
 
 MIN_BLOCK_ROWS = 64  # samples in a block on the host
 BLOCK_ENTRIES = 2**15  # distances in a block on the host, to fit into the cache
+GROUP_BLOCK_ROWS = 8192  # samples in a block of group_means
 DISTANCES_PER_ROW = 32  # these take about as long to compute as a row for run_on_threads
 
 
 class CentroidRule(Rule):
     r"""The negative log-likelihood of the samples' classes, in a softmax over centroids.
 
-    .. math:: \sum_i - \log \frac{\sum_{m: y_m = y_i} e^{-d^2_{im} / 2}}
-                                 {\sum_m e^{-d^2_{im} / 2}}
+    .. math:: \sum_i - w_i \log \frac{\sum_{m: y_m = y_i} e^{-d^2_{im} / 2}}
+                                     {\sum_m e^{-d^2_{im} / 2}}
 
-    Rows are samples i, columns are centroids m. Let :math:`p_{im}` be the softmax over all
-    centroids, and :math:`r_{im}` the softmax over the centroids of the sample's own class. The
-    weights are :math:`W_{im} = (r_{im} - p_{im}) / 2`, and each row of W sums to 0.
+    Rows are samples i with sample weights :math:`w_i`, columns are centroids m. Let :math:`p_{im}`
+    be the softmax over all centroids, and :math:`r_{im}` the softmax over the centroids of the
+    sample's own class. The weights are :math:`W_{im} = w_i (r_{im} - p_{im}) / 2`, and each row of
+    W sums to 0.
     """
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, 0) of a block. See :meth:`dimetric.objectives.engine.Rule.block`."""
-        loss, W = _loss_and_weights(-D / 2, rows.same_label(columns), axis=1)
+        loss, W = _loss_and_weights(-D / 2, rows.same_label(columns), rows.weights, axis=1)
         return loss, W, 0.0
+
+    def n_terms(self, rows: Side, columns: Side) -> float:
+        """Return the number of samples, or the sum of their weights."""
+        if rows.weights is None:
+            return float(len(rows))
+        return float(np.sum(to_host(rows.weights), dtype=np.float64))
 
     def infimum(self, rows: Side, columns: Side) -> float:
         """Return 0, which no finite map attains."""
@@ -63,6 +79,8 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         Centroids, in X's namespace.
     centroid_labels : ndarray of shape (m,)
         Classes of the centroids.
+    weights : ndarray of shape (n,), optional
+        Weights of the samples. By default, all weights are 1.
     block : int, optional
         Number of samples in a block. By default, a block fits into the cache, or is large enough
         to keep an accelerator busy.
@@ -75,11 +93,13 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         C: Array,
         centroid_labels: np.ndarray,
         *,
+        weights: Array | None = None,
         block: int | None = None,
     ) -> None:
         n, m = X.shape[0], C.shape[0]
         columns = Side.of(C, labels=centroid_labels, first=n)
-        super().__init__(CentroidRule(), X, C, Side.of(X, labels=labels), columns)
+        rows = Side.of(X, labels=labels, weights=weights)
+        super().__init__(CentroidRule(), X, C, rows, columns)
         self.centroid_labels = centroid_labels
         self._block = block or default_block_rows(
             X, m, host_rows=max(MIN_BLOCK_ROWS, BLOCK_ENTRIES // m)
@@ -142,7 +162,12 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         """Return the objective of some samples and all centroids."""
         X, C = self._split(self.points)
         return CentroidObjective(
-            take_rows(X, rows), self.strata[rows], C, self.centroid_labels, block=self._block
+            take_rows(X, rows),
+            self.strata[rows],
+            C,
+            self.centroid_labels,
+            weights=self.rows.take(rows).weights,
+            block=self._block,
         )
 
     def within_class_covariance(self) -> np.ndarray:
@@ -166,8 +191,9 @@ class CentroidObjective(BipartiteObjective, Certifiable):
             for rows in blocks:
                 # Minus half the squared distances, without |z_i|^2, which cancels in the softmax.
                 logits = T @ Y[rows, :].T - offset
+                side = self.rows[rows]
                 block_loss, WT = _loss_and_weights(
-                    logits, self.columns.same_label(self.rows[rows]), axis=0
+                    logits, self.columns.same_label(side), side.weights, axis=0
                 )
                 loss = loss + float(block_loss)
                 total = total + block_sum(rows, WT)
@@ -182,7 +208,9 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         return sum(loss for loss, _ in parts), sum(total for _, total in parts)
 
 
-def _loss_and_weights(logits: Array, same_class: Array, axis: int) -> tuple[Array, Array]:
+def _loss_and_weights(
+    logits: Array, same_class: Array, sample_weight: Array | None, axis: int
+) -> tuple[Array, Array]:
     """Return the loss and the weights W of :class:`CentroidRule`.
 
     Parameters
@@ -191,13 +219,19 @@ def _loss_and_weights(logits: Array, same_class: Array, axis: int) -> tuple[Arra
         Minus half the squared distances, up to a constant for each sample.
     same_class : array of bool
         Whether the centroid has the class of the sample.
+    sample_weight : array of shape (n,) or None
+        Weights of the samples.
     axis : int
         Axis of the centroids.
     """
     xp = namespace(logits)
     log_sum_all, P = _softmax(logits, axis)
     log_sum_class, R = _softmax(xp.where(same_class, logits, -xp.inf), axis)
-    return xp.sum(log_sum_all - log_sum_class), (R - P) / 2
+    losses, W = log_sum_all - log_sum_class, (R - P) / 2
+    if sample_weight is not None:
+        w = xp.expand_dims(sample_weight, axis=axis)
+        losses, W = w * losses, w * W
+    return xp.sum(losses), W
 
 
 def _softmax(logits: Array, axis: int) -> tuple[Array, Array]:
@@ -209,8 +243,10 @@ def _softmax(logits: Array, axis: int) -> tuple[Array, Array]:
     return largest + xp.log(total), P / total
 
 
-def group_means(X: Array, groups: np.ndarray, n_groups: int) -> Array:
-    """Return the mean of each group of samples in X's dtype, summed in float64.
+def group_means(
+    X: Array, groups: np.ndarray, n_groups: int, weights: np.ndarray | None = None
+) -> Array:
+    """Return the weighted mean of each group of samples in X's dtype, summed in float64.
 
     Examples
     --------
@@ -219,10 +255,17 @@ def group_means(X: Array, groups: np.ndarray, n_groups: int) -> Array:
            [3.]])
     """
     xp = namespace(X)
+    codes = asarray_like(groups, X, dtype=xp.int64)
+    w = None if weights is None else asarray_like(weights, X, dtype=xp.float64)
 
-    def sums(X_block: Array, groups_block: Array) -> Any:
-        return one_hot(groups_block, n_groups, xp.float64).T @ xp.astype(X_block, xp.float64)
+    def sums(rows: slice, _: None) -> Any:
+        member = one_hot(codes[rows], n_groups, xp.float64)
+        member = member if w is None else w[rows][:, None] * member
+        block = X[rows, :]
+        is_sparse = sparse.issparse(block)
+        block = block.astype(np.float64) if is_sparse else xp.astype(block, xp.float64)
+        return member.T @ block
 
-    total = tree_reduce(sums, X, asarray_like(groups, X, dtype=xp.int64))
-    counts = asarray_like(np.bincount(groups, minlength=n_groups), X, dtype=xp.float64)
-    return xp.astype(total / counts[:, None], X.dtype)
+    total = tree_reduce(sums, row_blocks(X.shape[0], GROUP_BLOCK_ROWS))
+    counts = np.bincount(groups, weights, minlength=n_groups)
+    return xp.astype(total / asarray_like(counts, X, dtype=xp.float64)[:, None], X.dtype)

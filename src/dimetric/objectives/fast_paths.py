@@ -8,7 +8,7 @@ blocks (see :mod:`dimetric._arrays.threads`).
 """
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class _AllPairs:
         return np.asarray(total[:, -1:] * self.V - total[:, :-1])
 
 
-def _weighted_product(
+def weighted_product(
     weigh: Callable[[np.ndarray, int, int], float],
     Z: np.ndarray,
     V: np.ndarray,
@@ -109,72 +109,19 @@ def _weighted_product(
     return loss, pairs.laplacian_product(total), total[:, -1]
 
 
-def _softmax(P: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Overwrite the squared distances P of the points first:last with unnormalised softmax weights.
-
-    Returns
-    -------
-    nearest : ndarray of shape (last - first, 1)
-        Squared distance of each point to its nearest neighbour, whose weight is 1.
-    total : ndarray of shape (last - first, 1)
-        Sum of the weights of each point.
-    """
-    smallest_exponent = P.dtype.type(EXPONENT_FRACTION) * np.log(np.finfo(P.dtype).tiny)
-    itself = np.arange(last - first), np.arange(first, last)
-    P[itself] = np.inf
-    nearest = P.min(axis=1, keepdims=True)
-    np.subtract(nearest, P, out=P)
-    np.maximum(P, smallest_exponent, out=P)
-    np.exp(P, out=P)
-    P[itself] = 0
-    return nearest, P.sum(axis=1, keepdims=True)
+def _pair_sum(A: np.ndarray, side: Side, rows: slice, columns: slice, dtype: Any = None) -> float:
+    """Return the sum over pairs, each times the product of its samples' weights, if any."""
+    if side.weights is None:
+        return float(A.sum(dtype=dtype))
+    by_row = A @ side.weights[columns]
+    return float(np.sum(by_row * side.weights[rows], dtype=dtype))
 
 
-def nca(
-    Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
-) -> tuple[float, np.ndarray, float]:
-    """Return the loss, Laplacian product and 0 for ``learners.nca.NCARule``."""
-    tiny = np.finfo(Z.dtype).tiny
-
-    def weigh(P: np.ndarray, first: int, last: int) -> float:
-        scale = 1 / _softmax(P, first, last)[1]
-        loss = 0.0
-        for rows, members in side.class_runs(first, last):
-            here = slice(rows.start - first, rows.stop - first)
-            # W = P (same - p): multiply by -p everywhere, then by (p - 1) / p in the same class.
-            p = P[here, members].sum(axis=1, keepdims=True) * scale[here]
-            loss -= float(p.sum(dtype=np.float64))
-            p = np.maximum(p, tiny)
-            P[here] *= -p * scale[here]
-            P[here, members] *= (p - 1) / p
-        return loss
-
-    return *_weighted_product(weigh, Z, V)[:2], 0.0
-
-
-def mcml(
-    Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
-) -> tuple[float, np.ndarray, float]:
-    """Return the loss, Laplacian product and 0 for ``learners.mcml.MCMLRule``."""
-    starts = side.class_starts
-    sizes = np.diff(starts)
-    is_anchor = np.repeat(sizes > 1, sizes)[:, None]
-
-    def weigh(P: np.ndarray, first: int, last: int) -> float:
-        nearest, total = _softmax(P, first, last)
-        anchors = is_anchor[first:last]
-        P *= np.where(anchors, -1 / total, 0)
-        return float(np.sum(np.log(total) - nearest, where=anchors, dtype=np.float64))
-
-    loss, product, _ = _weighted_product(weigh, Z, V)
-    # The second term is the scatter within each class, which is linear in M.
-    for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True):
-        if size > 1:
-            members, weight = slice(start, start + size), 2 * size / (size - 1)
-            deviation = Z[members] - Z[members].mean(axis=0)
-            loss += weight * float(np.sum(deviation**2, dtype=np.float64))
-            product[members] += weight * (V[members] - V[members].mean(axis=0))
-    return loss, product, 0.0
+def _multiply_by_weights(W: np.ndarray, side: Side, rows: slice, columns: slice) -> None:
+    """Multiply the entry of each pair by the weights of its samples, in place."""
+    if side.weights is not None:
+        W *= side.weights[rows][:, None]
+        W *= side.weights[columns]
 
 
 def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.ndarray, float]:
@@ -186,29 +133,35 @@ def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.
         size = last - first
         # Count each pair once, and no pair of a sample with itself.
         corner, skipped = T[:, :size], lower_triangle[:size, :size]
-        runs = [
-            (slice(rows.start - first, rows.stop - first), members.stop - first)
-            for rows, members in side.class_runs(first, last)
+        runs = side.class_runs(first, last)
+        similar = [
+            T[rows.start - first : rows.stop - first, : members.stop - first]
+            for rows, members in runs
         ]
+        here, after = slice(first, last), slice(first, None)
         # With t = d2 - b, the loss is log(1 + e^-t), plus t for similar pairs.
         T -= b
         corner[skipped] = 0
-        loss = sum(float(T[rows, :similar_end].sum()) for rows, similar_end in runs)
+        loss = sum(
+            _pair_sum(part, side, rows, slice(first, members.stop))
+            for part, (rows, members) in zip(similar, runs, strict=True)
+        )
         if b > cutoff:  # some t may be below -cutoff, where log(1 + e^-t) = -t
-            loss -= float(np.minimum(T + cutoff, 0).sum())
+            loss -= _pair_sum(np.minimum(T + cutoff, 0), side, here, after)
         corner[skipped] = cutoff
         np.clip(T, -cutoff, cutoff, out=T)
         np.negative(T, out=T)
         np.exp(T, out=T)
         T += 1
-        loss += float(np.log(T).sum())
+        loss += _pair_sum(np.log(T), side, here, after)
         np.reciprocal(T, out=T)
-        for rows, similar_end in runs:
-            T[rows, similar_end:] -= 1
+        for rows, members in runs:
+            T[rows.start - first : rows.stop - first, members.stop - first :] -= 1
         corner[skipped] = 0
+        _multiply_by_weights(T, side, here, after)
         return loss
 
-    loss, product, degrees = _weighted_product(weigh, Z, V, upper=True)
+    loss, product, degrees = weighted_product(weigh, Z, V, upper=True)
     return loss, product, -float(degrees.sum(dtype=np.float64)) / 2
 
 
@@ -224,15 +177,21 @@ def lsi(Z: np.ndarray, V: np.ndarray, side: Side, eps: float) -> tuple[float, np
             np.maximum(R, 0, out=R)
             R += eps
             np.sqrt(R, out=R)
-            loss += float(R.sum(dtype=np.float64))
+            loss += _pair_sum(R, side, rows, dissimilar := slice(members.stop, None), np.float64)
             np.divide(0.5, R, out=R, where=R > 0)
+            _multiply_by_weights(R, side, rows, dissimilar)
         return loss
 
-    return *_weighted_product(weigh, Z, V, upper=True)[:2], 0.0
+    return *weighted_product(weigh, Z, V, upper=True)[:2], 0.0
 
 
 def softmin(
-    Z: np.ndarray, V: np.ndarray, side: Side, mu: float, left_out: np.ndarray
+    Z: np.ndarray,
+    V: np.ndarray,
+    side: Side,
+    mu: float,
+    left_out: np.ndarray,
+    log_weights: np.ndarray | None = None,
 ) -> tuple[float, float, np.ndarray]:
     r"""Return the parts of a smooth minimum of squared distances between different classes.
 
@@ -245,11 +204,14 @@ def softmin(
     left_out : ndarray of shape (m, 2)
         Pairs of points that are ignored, in ascending order, each with the smaller row index
         first.
+    log_weights : ndarray of shape (n,), optional
+        Logarithms of the weights of the points. The squared distance of a pair is reduced by
+        :math:`\mu \log(w_i w_j)`.
 
     Returns
     -------
     least : float
-        Smallest squared distance :math:`d^2_{\min}`.
+        Smallest squared distance :math:`d^2_{\min}`, reduced as described.
     total : float
         Sum of the weights :math:`e^{(d^2_{\min} - d^2) / \mu}` over all pairs.
     product : ndarray
@@ -265,7 +227,12 @@ def softmin(
                 W[run.start - first : run.stop - first, : members.stop - first] = np.inf
             ignored = left_out[slice(*np.searchsorted(left_out[:, 0], [first, last]))] - first
             W[ignored[:, 0], ignored[:, 1]] = np.inf
-            low = max(0.0, float(W.min()))
+            if log_weights is None:
+                low = max(0.0, float(W.min()))
+            else:
+                W -= mu * log_weights[rows][:, None]
+                W -= mu * log_weights[columns]
+                low = float(W.min())
             if low == np.inf or low > least + SOFTMIN_CUTOFF * mu:  # all weights are negligible
                 continue
             if low < least:

@@ -7,7 +7,7 @@ optimality certificate.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from dimetric._arrays.namespaces import Array, asarray_like, to_host
 from dimetric.linalg.psd import map_of
 
 ValueAndGrad = Callable[[np.ndarray], tuple[float, np.ndarray]]
+# A quadratic penalty of a map L: a number r for r |L|_F^2, or a matrix R for tr(L R L^T).
+Ridge: TypeAlias = float | np.ndarray
 
 
 class Objective(ABC):
@@ -28,6 +30,8 @@ class Objective(ABC):
         Number of terms of the sum. Solvers minimise the sum divided by `n_terms`.
     infimum : float
         Greatest lower bound of the mean if no finite map attains it, and -inf otherwise.
+    is_constant : bool
+        Whether all maps have the same objective, for example because all targets are equal.
     theta : ndarray of shape (p,)
         Initial values of the extra parameters. Most objectives have none (p = 0).
     strata : ndarray of shape (n_units,)
@@ -38,6 +42,7 @@ class Objective(ABC):
     points: Array
     n_terms: float
     infimum: float = -np.inf
+    is_constant: bool = False
     theta: np.ndarray
     strata: np.ndarray
 
@@ -130,11 +135,12 @@ class SoftMinimum(Objective):
 
     Attributes
     ----------
-    n_pairs : int
-        Number of dissimilar pairs, without pairs of identical samples.
+    n_pairs : float
+        Number of dissimilar pairs, without pairs of identical samples. If samples have weights,
+        the sum of the products of their weights, relative to the smallest weight.
     """
 
-    n_pairs: int
+    n_pairs: float
 
     @abstractmethod
     def smallest_squared_distance(self, Z: Array) -> float:
@@ -165,12 +171,32 @@ class Smoothable(Objective):
         r"""Return P such that :math:`\langle P, M \rangle` is the mean pull under a metric M."""
 
 
-def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
+def ridge_penalty(L: np.ndarray, ridge: Ridge) -> float:
+    """Return the penalty of a map.
+
+    Examples
+    --------
+    >>> L = np.array([[1.0, 2.0]])
+    >>> ridge_penalty(L, 0.5), ridge_penalty(L, np.diag([0.5, 0.25]))
+    (2.5, 1.5)
+    """
+    if isinstance(ridge, np.ndarray):
+        return float(np.vdot(L @ ridge, L))
+    return ridge * float(np.vdot(L, L))
+
+
+def ridge_matrix(ridge: Ridge, d: int) -> np.ndarray:
+    """Return the matrix R of a penalty tr(L R L^T) on maps of d features."""
+    return ridge if isinstance(ridge, np.ndarray) else ridge * np.eye(d)
+
+
+def on_maps(objective: Objective, *, ridge: Ridge = 0.0) -> ValueAndGrad:
     r"""Return the mean objective as a function of a vector that holds the map L and theta.
 
     .. math:: f(L, \theta) = \frac{1}{N} \mathrm{sum}(X L^T, \theta) + ridge\, |L|_F^2
 
-    X holds ``objective.points``, and N is ``objective.n_terms``.
+    X holds ``objective.points``, and N is ``objective.n_terms``. If `ridge` is a matrix R, the
+    penalty is :math:`\mathrm{tr}(L R L^T)`.
     """
     X, n = objective.points, objective.n_terms
     d, p = X.shape[1], len(objective.theta)
@@ -178,22 +204,24 @@ def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
     def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
         L, theta = flat[: flat.size - p].reshape(-1, d), flat[flat.size - p :]
         loss, G, dtheta = objective.gradient_in_map(asarray_like(L, X), theta)
-        grad = _host_float64(G) / n + 2 * ridge * L
-        value = loss / n + ridge * float(np.vdot(L, L))
+        grad = _host_float64(G) / n
+        grad = grad + (2 * L @ ridge if isinstance(ridge, np.ndarray) else 2 * ridge * L)
+        value = loss / n + ridge_penalty(L, ridge)
         return value, np.concatenate([grad.ravel(), _host_dtheta(dtheta, p) / n])
 
     return value_and_grad
 
 
 def on_metrics(
-    objective: Objective, *, ridge: float = 0.0, scale: np.ndarray | None = None
+    objective: Objective, *, ridge: Ridge = 0.0, scale: np.ndarray | None = None
 ) -> ValueAndGrad:
     r"""Return the mean objective as a function of a vector that holds the metric M and theta.
 
     .. math:: f(M, \theta) = \frac{1}{N} \mathrm{sum}(X M^{1/2}, \theta) + ridge\, \mathrm{tr} M
 
     X holds ``objective.points``, and N is ``objective.n_terms``. If a `scale` T is given, the
-    vector holds B instead of M, where :math:`M = T^T B T`.
+    vector holds B instead of M, where :math:`M = T^T B T`. If `ridge` is a matrix R, the penalty is
+    :math:`\mathrm{tr}(R M)`.
     """
     d = objective.points.shape[1]
 
@@ -208,14 +236,14 @@ def on_metrics(
 
 
 def metric_gradient(
-    objective: Objective, L: np.ndarray, theta: np.ndarray, *, ridge: float = 0.0
+    objective: Objective, L: np.ndarray, theta: np.ndarray, *, ridge: Ridge = 0.0
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return the mean objective at L, and its gradients with respect to M = L^T L and theta."""
     n = objective.n_terms
     loss, S, dtheta = objective.gradient_in_metric(asarray_like(L, objective.points), theta)
     G = _host_float64(S) / n
-    G = (G + G.T) / 2 + ridge * np.eye(len(G))
-    value = loss / n + ridge * float(np.vdot(L, L))
+    G = (G + G.T) / 2 + ridge_matrix(ridge, len(G))
+    value = loss / n + ridge_penalty(L, ridge)
     return value, G, _host_dtheta(dtheta, len(theta)) / n
 
 

@@ -1,4 +1,4 @@
-"""Objectives over all pairs of labelled samples."""
+"""Objectives over all pairs of samples that have labels or other targets."""
 
 from typing import Any
 
@@ -10,12 +10,14 @@ from dimetric.linalg.scatter import Moments
 from dimetric.objectives.engine import Rule, laplacian_product
 from dimetric.objectives.objective import SimilarityObjective
 from dimetric.objectives.side import Side
+from dimetric.supervision.labels import sum_of_pair_weights
 
 MAX_FLOAT32_ERROR = 1e-3  # largest rounding error of a squared distance in float32
+N_TARGET_STRATA = 10  # samples with targets instead of labels are divided into this many strata
 
 
 class PairwiseObjective(SimilarityObjective):
-    """The sum of a rule over all pairs of labelled samples.
+    """The sum of a rule over all pairs of samples that have labels or other targets.
 
     NumPy arrays use the rule's ``fast`` method if it has one. All other arrays use the engine.
 
@@ -25,12 +27,13 @@ class PairwiseObjective(SimilarityObjective):
         Computes the terms of the sum.
     X : array of shape (n, d)
         Samples, centred.
-    labels : ndarray of shape (n,)
-        Classes as integers from 0, ascending, on the host.
+    labels : ndarray of shape (n,), optional
+        Classes as integers from 0, ascending, on the host. If None, the samples are sorted by
+        target, and consecutive samples form the strata of mini-batches.
     theta : sequence of float
         Initial values of the rule's extra parameters.
     targets : array of shape (n,) or (n, q), optional
-        Continuous targets of the samples, for rules that use them.
+        Targets of the samples that are not classes, for rules that use them.
     weights : array of shape (n,), optional
         Weights of the samples, for rules that use them.
     """
@@ -39,17 +42,20 @@ class PairwiseObjective(SimilarityObjective):
         self,
         rule: Rule,
         X: Array,
-        labels: np.ndarray,
+        labels: np.ndarray | None,
         theta: Any = (),
         *,
         targets: Array | None = None,
         weights: Array | None = None,
     ) -> None:
-        if np.any(np.diff(labels) < 0):
+        if labels is not None and np.any(np.diff(labels) < 0):
             raise ValueError("labels must be in ascending order. Sort the samples by class.")
-        self.rule, self.points, self.strata = rule, X, labels
+        n = X.shape[0]
+        self.strata = np.arange(n) * N_TARGET_STRATA // n if labels is None else labels
+        self.rule, self.points = rule, X
         self.theta = np.asarray(theta, dtype=np.float64)
         self.side = Side.of(X, labels=labels, targets=targets, weights=weights)
+        self.is_constant = labels is None and _is_constant(self.side.targets)
         self.n_terms = rule.n_terms(self.side, self.side)
         self.infimum = rule.infimum(self.side, self.side)
         self._fast = rule.fast if compat.is_numpy_array(X) else None
@@ -70,15 +76,19 @@ class PairwiseObjective(SimilarityObjective):
     def batch(self, rows: np.ndarray) -> "PairwiseObjective | None":
         """Return the objective of some samples.
 
-        Return None if all of them have the same class, or if no two of them have the same class.
+        Return None if all of them have the same class or target, if no two of them have the same
+        class, or if there are only two samples with targets.
         """
         labels, side = self.strata[rows], self.side.take(rows)
-        if labels[0] == labels[-1] or np.all(labels[1:] != labels[:-1]):
+        has_labels = side.labels is not None
+        if has_labels and (labels[0] == labels[-1] or np.all(labels[1:] != labels[:-1])):
+            return None
+        if not has_labels and _is_constant(side.targets):
             return None
         return PairwiseObjective(
             self.rule,
             take_rows(self.points, rows),
-            labels,
+            labels if has_labels else None,
             self.theta,
             targets=side.targets,
             weights=side.weights,
@@ -89,7 +99,10 @@ class PairwiseObjective(SimilarityObjective):
         return within_class_covariance(self.points, self.strata)
 
     def n_similar(self) -> float:
-        """Return the number of pairs of samples with the same class."""
+        """Return the number of pairs of the same class, or the sum of their weights."""
+        if self.side.weights is not None:
+            weights = np.split(to_host(self.side.weights), self.side.class_starts[1:-1])
+            return sum(sum_of_pair_weights(part.astype(np.float64)) for part in weights)
         counts = np.bincount(self.strata)
         return float(counts @ (counts - 1)) / 2
 
@@ -103,6 +116,16 @@ def within_class_covariance(points: Array, labels: np.ndarray) -> np.ndarray:
     codes = asarray_like(labels, X, dtype=namespace(X).int64)
     moments = Moments.of_all(X, codes, int(labels[-1]) + 1, root=False)
     return to_host(moments.spread) / len(labels)
+
+
+def _is_constant(targets: Array | None) -> bool:
+    """Return whether the distances have no effect: all targets are equal, or there are only two.
+
+    Each of two samples has only one neighbour, so its neighbour does not depend on the distance.
+    """
+    if targets is None or targets.shape[0] < 3:
+        return True
+    return bool(np.all(to_host(targets[1:, ...] == targets[:1, ...])))
 
 
 def _needs_float64(Z: Array) -> bool:

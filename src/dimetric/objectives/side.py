@@ -26,7 +26,7 @@ class Side:
     labels : array of shape (n,), optional
         Classes, as integers from 0.
     targets : array of shape (n,) or (n, q), optional
-        Continuous targets.
+        Targets that are not classes, in float64.
     weights : array of shape (n,), optional
         Weights of the points.
 
@@ -64,7 +64,7 @@ class Side:
         return cls(
             xp.arange(first, first + n, dtype=xp.int64, device=compat.device(X)),
             None if labels is None else asarray_like(labels, X, dtype=xp.int64),
-            None if targets is None else asarray_like(targets, X),
+            None if targets is None else asarray_like(targets, X, dtype=xp.float64),
             None if weights is None else asarray_like(weights, X),
         )
 
@@ -100,6 +100,37 @@ class Side:
         row_labels, column_labels = (to_host(side._required_labels()) for side in (self, columns))
         counts = np.bincount(column_labels, minlength=int(np.max(row_labels, initial=0)) + 1)
         return np.asarray(counts[row_labels] - self._is_among(columns))
+
+    def friend_weights(self, columns: "Side") -> np.ndarray:
+        """Return, for each row, the total weight of other samples with its label, on the host."""
+        if columns.weights is None:
+            return self.n_friends(columns).astype(np.float64)
+        row_labels, column_labels = (to_host(side._required_labels()) for side in (self, columns))
+        totals = np.bincount(
+            column_labels,
+            to_host(columns.weights).astype(np.float64),
+            minlength=int(np.max(row_labels, initial=0)) + 1,
+        )
+        own = 1.0 if self.weights is None else to_host(self.weights).astype(np.float64)
+        return np.asarray(np.maximum(totals[row_labels] - own * self._is_among(columns), 0.0))
+
+    def total_weight(self, is_counted: np.ndarray | None = None) -> float:
+        """Return the sum of the weights, or the number of points if they have no weights.
+
+        If the boolean vector `is_counted` is given, only some of the points are counted.
+        """
+        if self.weights is None:
+            return float(len(self) if is_counted is None else np.sum(is_counted))
+        return float(
+            np.sum(to_host(self.weights), where=True if is_counted is None else is_counted)
+        )
+
+    def target_columns(self, dtype: Any) -> Array:
+        """Return the targets as an array of shape (n, q) of a dtype."""
+        if self.targets is None:
+            raise ValueError("The rule uses targets, but the points have no targets.")
+        xp = namespace(self.targets)
+        return xp.astype(xp.reshape(self.targets, (len(self), -1)), dtype, copy=False)
 
     def _required_labels(self) -> Array:
         if self.labels is None:

@@ -14,6 +14,7 @@ from dimetric.objectives.engine import distance_blocks
 from dimetric.objectives.listed import ListedObjective, pairs_differ
 from dimetric.objectives.objective import SoftMinimum
 from dimetric.objectives.side import Side
+from dimetric.supervision.labels import sum_of_pair_weights
 
 
 class SoftminObjective(SoftMinimum):
@@ -22,9 +23,12 @@ class SoftminObjective(SoftMinimum):
     .. math:: m_\mu = -\mu \log \frac{1}{|D|} \sum_D e^{-d^2 / \mu}
 
     It decreases to the smallest squared distance as :math:`\mu \to 0`. Its weights
-    :math:`\partial m_\mu / \partial d^2` are positive and sum to 1. Duplicate samples of a class
-    count once. D excludes pairs of identical samples, because no map can separate them. Memory is
-    O(block n). A smooth minimum is not a sum over the rows of a distance matrix, so it cannot be a
+    :math:`\partial m_\mu / \partial d^2` are positive and sum to 1. If the samples have weights,
+    the sum is a weighted mean: each term has the weight :math:`w_i w_j`, and the sum of these
+    weights replaces :math:`|D|`. The smallest squared distance does not depend on the weights.
+    Duplicate samples of a class count once, with the largest of their weights. D excludes pairs of
+    identical samples, because no map can separate them. Memory is O(block n). A smooth minimum is
+    not a sum over the rows of a distance matrix, so it cannot be a
     :class:`~dimetric.objectives.engine.Rule`.
 
     Parameters
@@ -36,11 +40,19 @@ class SoftminObjective(SoftMinimum):
     originals : array of shape (n, m), optional
         The samples from which X was computed by a linear map. They decide which samples are
         identical, because rounding can make rows of X differ for identical samples.
+    weights : ndarray of shape (n,), optional
+        Positive weights of the samples, on the host.
     """
 
     n_terms = 1.0
 
-    def __init__(self, X: Array, labels: np.ndarray, originals: Array | None = None) -> None:
+    def __init__(
+        self,
+        X: Array,
+        labels: np.ndarray,
+        originals: Array | None = None,
+        weights: np.ndarray | None = None,
+    ) -> None:
         rows = to_host(X if originals is None else originals)
         kept = np.flatnonzero(
             np.append(True, np.any(rows[1:] != rows[:-1], axis=1) | (np.diff(labels) != 0))
@@ -54,8 +66,16 @@ class SoftminObjective(SoftMinimum):
             Side.of(self.points, labels=self.strata),
             positions=asarray_like(positions, X, dtype=namespace(X).int64),
         )
-        n, counts = len(kept), np.bincount(self.strata)
-        self.n_pairs = (n**2 - int(counts @ counts)) // 2 - len(self._identical_pairs)
+        self._log_weights = None
+        if weights is None:
+            n, counts = len(kept), np.bincount(self.strata)
+            self.n_pairs = (n**2 - int(counts @ counts)) // 2 - len(self._identical_pairs)
+            return
+        w = np.maximum.reduceat(weights, kept)
+        w = w / np.min(w)
+        self._log_weights = np.log(w)
+        i, j = self._identical_pairs.T
+        self.n_pairs = sum_of_pair_weights(np.bincount(self.strata, w)) - float(w[i] @ w[j])
 
     def smallest_squared_distance(self, Z: Array) -> float:
         """Return the smallest squared distance between mapped samples of different classes.
@@ -77,7 +97,8 @@ class SoftminObjective(SoftMinimum):
     def evaluate(self, Z: Array, V: Array, theta: np.ndarray) -> tuple[float, Array, float]:
         r"""Return the smooth minimum, the Laplacian of its weights times V, and 0.
 
-        theta holds :math:`\mu`. NumPy arrays use the fast path.
+        theta holds :math:`\mu`. NumPy arrays use the fast path. A weight w of a term is the same as
+        a squared distance that is smaller by :math:`\mu \log w`.
         """
         mu = float(theta[0])
         weigh = self._weigh_fast if compat.is_numpy_array(Z) else self._weigh
@@ -85,7 +106,7 @@ class SoftminObjective(SoftMinimum):
         return least - mu * float(np.log(total / self.n_pairs)), product / total, 0.0
 
     def _weigh_fast(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
-        return fast_paths.softmin(Z, V, self.side, mu, self._identical_pairs)
+        return fast_paths.softmin(Z, V, self.side, mu, self._identical_pairs, self._log_weights)
 
     def _weigh(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
         """Return the smallest squared distance, the sum of weights, and their Laplacian times V.
@@ -98,6 +119,9 @@ class SoftminObjective(SoftMinimum):
         V1 = xp.concat([V, xp.ones_like(V[:, :1])], axis=1)
         lows, parts = [], []
         for b, D in self._blocks(Z):
+            if self._log_weights is not None:
+                shift = mu * asarray_like(self._log_weights, Z)
+                D = D - shift[b][:, None] - shift
             lows.append(float(xp.min(D)))
             near = lows[-1] < np.inf and lows[-1] <= min(lows) + fast_paths.SOFTMIN_CUTOFF * mu
             parts.append(xp.exp((lows[-1] - D) / mu) @ V1 if near else 0 * V1[b, :])

@@ -3,6 +3,7 @@ from ._embedding import EmbeddingDisplay as EmbeddingDisplay
 from ._history import HistoryDisplay as HistoryDisplay
 from ._metric import MetricDisplay as MetricDisplay
 from ._neighborhood import NeighborhoodDisplay as NeighborhoodDisplay
+from ._pair_explanation import PairExplanationDisplay as PairExplanationDisplay
 from ._quality import QualityDisplay as QualityDisplay
 from ._regions import RegionsDisplay as RegionsDisplay
 from ._residual import ResidualVarianceDisplay as ResidualVarianceDisplay

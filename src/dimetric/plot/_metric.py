@@ -99,7 +99,7 @@ class MetricDisplay(StyledDisplay):
             raise ValueError(
                 f"{name} has no matrix to plot. Give a learner of a linear map, such as NCA."
             )
-        names = _feature_names(estimator, learner) if feature_names is None else feature_names
+        names = names_of_features(estimator, learner) if feature_names is None else feature_names
         return cls(learner.metric(), feature_names=names, title=title).plot(ax=ax, **artist_kwargs)
 
     def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
@@ -158,7 +158,7 @@ def _format_entry(value: float) -> str:
     return f"{value:.2g}"
 
 
-def _feature_names(estimator: Any, learner: Any) -> Any:
+def names_of_features(estimator: Any, learner: Any) -> Any:
     """Return the names of the features the learner was fitted to, or None if unknown."""
     names = None
     if isinstance(estimator, Pipeline) and len(estimator) > 1:

@@ -9,7 +9,8 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
+from dimetric._arrays.labels import dense_y, encode_labels
+from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.validation import check_dissimilarities, checked_array, rescale_for_squares
 from dimetric._warnings import warn
@@ -57,10 +58,11 @@ def _all_equal(X: Array, metric: Any) -> bool:
 
 def checked_labels(y: Any, X: Array) -> Array:
     """Return labels as integers in the array namespace and on the device of X."""
-    y = column_or_1d(to_host(y) if is_foreign(y) else y)
+    y = column_or_1d(dense_y(y))
     check_consistent_length(X, y)
+    _, codes = encode_labels(y)
     check_classification_targets(y)
-    return asarray_like(np.unique(y, return_inverse=True)[1], X, dtype=namespace(X).int64)
+    return asarray_like(codes, X, dtype=namespace(X).int64)
 
 
 def sampled_points(n: int, sample_size: Any, random_state: Any) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_consistent_length
@@ -12,7 +12,9 @@ from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.row_order import canonical_order
 from dimetric._arrays.validation import checked_array
+from dimetric._compat import take_samples
 from dimetric.learners._inner_learner import last_step
+from dimetric.learners._pair_explanation import explain_pair_of
 from dimetric.neighbors.metric_search import distances_between
 from dimetric.quality._distances import rounding_of_differences
 from dimetric.quality._ties import TiedRanks
@@ -216,3 +218,61 @@ def _with_lengths(plane: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     norms = np.linalg.norm(plane, axis=1)
     directions = np.where(norms[:, None] > 0, plane, [0.0, 1.0])
     return directions * (lengths / np.where(norms > 0, norms, 1.0))[:, None]
+
+
+class ExplainedNeighbor(NamedTuple):
+    """A neighbour that a learned distance adds or removes, and the reasons.
+
+    Attributes
+    ----------
+    row : int
+        Row index of the neighbour.
+    is_new : bool
+        Whether the sample is a neighbour only under the learned distance. Otherwise it is a
+        neighbour only under the Euclidean distance.
+    parts : ndarray of shape (n_features,)
+        The part of each feature in the squared learned distance to the neighbour.
+    """
+
+    row: int
+    is_new: bool
+    parts: np.ndarray
+
+
+def explained_neighbors(
+    model: Any, x: Array, X: Array, before: np.ndarray, after: np.ndarray
+) -> list[ExplainedNeighbor]:
+    """Explain the nearest neighbour that a learned distance removes, and the nearest it adds.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted linear learner, classifier or regressor with one, or pipeline that ends with either.
+    x : array-like of shape (n_features,)
+        The sample whose neighbours are compared.
+    X : array-like of shape (n_samples, n_features)
+        Samples that contain the neighbours.
+    before, after : ndarray of shape (k,)
+        Row indices of the nearest samples under the Euclidean and the learned distance.
+
+    Returns
+    -------
+    list of ExplainedNeighbor
+        At most two neighbours, first the one that is removed. Empty if no neighbour changes.
+
+    Examples
+    --------
+    >>> from dimetric import Covariance
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 9.0], [1.0, 9.0]])
+    >>> for each in explained_neighbors(Covariance().fit(X), X[0], X, np.array([1]), np.array([2])):
+    ...     print(each.row, each.is_new, each.parts)
+    1 False [3. 0.]
+    2 True [0. 3.]
+    """
+    changes = []
+    for rows, others, is_new in ((before, after, False), (after, before, True)):
+        changed = rows[~np.isin(rows, others)]
+        if len(changed):
+            parts = explain_pair_of(model, x, take_samples(X, int(changed[0])))
+            changes.append(ExplainedNeighbor(int(changed[0]), is_new, to_host(parts)))
+    return changes

@@ -4,7 +4,16 @@ import shlex
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dimetric.report._records import BASELINE, ChangedNeighbors, Choice, ReportRecord
+from dimetric.report._outcome import outcome, rope_note
+from dimetric.report._records import (
+    BASELINE,
+    ChangedNeighbors,
+    Choice,
+    ExplainedChange,
+    Insight,
+    ReportRecord,
+)
+from dimetric.report._task import number_text
 from dimetric.report._text import cut_end, cut_middle, percent
 
 if TYPE_CHECKING:
@@ -38,6 +47,18 @@ class _Example(NamedTuple):
     label: Any
     before: list[_Neighbor]
     after: list[_Neighbor]
+    predicted_before: str = ""  # of numbers
+    predicted_after: str = ""
+
+
+class _Explanation(NamedTuple):
+    """A row with a removed and an added neighbour, and a plot of the distances to both."""
+
+    row: int
+    removed: int
+    added: int
+    feature: str  # that makes the removed neighbour distant
+    picture: str
 
 
 def render_report(record: ReportRecord) -> str:
@@ -56,12 +77,17 @@ def render_report(record: ReportRecord) -> str:
     from dimetric.report import _pictures as pictures
 
     choice, insight = record.choice, record.insight
+    is_regression = choice.task.is_regression
     return (
         _environment()
         .get_template("report.html")
         .render(
             record=record,
             baseline=BASELINE,
+            outcome=outcome(choice, record.target, record.n_neighbors) if is_regression else "",
+            rope_note=rope_note(choice, record.rope, record.y) if is_regression else "",
+            distribution=_distribution(record) if is_regression else {},
+            errors=_mean_errors(insight),
             outcomes=_outcomes(choice, record.rope),
             listed_classes=dict(list(record.classes.items())[:MAX_BARS]),
             listed_features=dict(list(insight.importance.items())[:MAX_BARS]),
@@ -70,6 +96,7 @@ def render_report(record: ReportRecord) -> str:
             legend_fits=len(record.classes) <= pictures.MAX_LEGEND_CLASSES,
             n_heat_map_features=min(pictures.MAX_HEAT_MAP_FEATURES, len(record.feature_names)),
             examples=_examples(record),
+            explanations=_explanations(record),
             usage=_usage(record),
             versions=", ".join(f"{name} {each}" for name, each in record.versions.items()),
         )
@@ -84,6 +111,7 @@ def render_summary(
     n_neighbors: int,
     target: str,
     notes: list[str],
+    n_rows: int | None = None,
 ) -> str:
     """Return a short summary of a comparison as an HTML fragment for notebooks.
 
@@ -92,22 +120,26 @@ def render_summary(
     choice : Choice
         The best learner and the scores.
     classes : dict of str to int
-        Number of rows of each class.
+        Number of rows of each class. Empty if the target contains numbers.
     n_features, n_neighbors : int
-        Number of features, and number of nearest neighbours used for classification.
+        Number of features, and number of nearest neighbours used for predictions.
     target : str
         Name of the target column.
     notes : list of str
         Sentences that say which rows and columns were dropped, imputed or encoded.
+    n_rows : int, optional
+        Number of rows. By default, the sum of the class sizes.
     """
+    is_regression = choice.task.is_regression
     return (
         _environment()
         .get_template("summary.html")
         .render(
             choice=choice,
             baseline=BASELINE,
+            outcome=outcome(choice, target, n_neighbors) if is_regression else "",
             dropped_notes=_dropped_notes(choice),
-            n_rows=sum(classes.values()),
+            n_rows=sum(classes.values()) if n_rows is None else n_rows,
             n_classes=len(classes),
             n_features=n_features,
             n_neighbors=n_neighbors,
@@ -141,9 +173,40 @@ def _outcomes(choice: Choice, rope: float) -> list[_Outcome]:
     posterior = choice.posterior
     return [
         _Outcome(f"{BASELINE} is better", posterior.left, "--bad"),
-        _Outcome(f"equivalent (within {rope:g})", posterior.rope, "--line"),
+        _Outcome(f"equivalent (within {_rope_text(choice, rope)})", posterior.rope, "--line"),
         _Outcome(f"{choice.best} is better", posterior.right, "--good"),
     ]
+
+
+def _rope_text(choice: Choice, rope: float) -> str:
+    return number_text(rope) if choice.task.is_regression else f"{rope:g}"
+
+
+def _distribution(record: ReportRecord) -> dict[str, str]:
+    """Return the smallest, middle and largest numbers of the target, and their spread."""
+    import numpy as np
+
+    y = record.y
+    values = {
+        "smallest": np.min(y),
+        "median": np.median(y),
+        "mean": np.mean(y),
+        "largest": np.max(y),
+        "standard deviation": np.std(y),
+    }
+    return {name: number_text(float(each)) for name, each in values.items()}
+
+
+def _mean_errors(insight: Insight) -> tuple[str, str]:
+    """Return the mean absolute errors of the predicted numbers under both distances."""
+    predictions = insight.predictions
+    if predictions is None:
+        return "", ""
+    before, after = (
+        number_text(float(abs(each - predictions.true).mean()))
+        for each in (predictions.before, predictions.after)
+    )
+    return before, after
 
 
 def _dropped_notes(choice: Choice) -> list[str]:
@@ -158,13 +221,49 @@ def _examples(record: ReportRecord) -> list[_Example]:
 
 
 def _example(record: ReportRecord, changed: ChangedNeighbors) -> _Example:
-    label = record.y[changed.row]
+    y, predictions = record.y, record.insight.predictions
+
+    def shown(label: Any) -> Any:
+        return label if predictions is None else number_text(float(label))
 
     def neighbors(rows: "np.ndarray") -> list[_Neighbor]:
-        return [_Neighbor(record.rows[i], record.y[i], record.y[i] == label) for i in rows]
+        same = [y[i] == y[changed.row] for i in rows]
+        return [_Neighbor(record.rows[i], shown(y[i]), s) for i, s in zip(rows, same, strict=True)]
 
-    row = record.rows[changed.row]
-    return _Example(row, label, neighbors(changed.before), neighbors(changed.after))
+    example = _Example(
+        record.rows[changed.row],
+        shown(y[changed.row]),
+        neighbors(changed.before),
+        neighbors(changed.after),
+    )
+    if predictions is None:
+        return example
+    i = list(predictions.rows).index(changed.row)
+    before, after = shown(predictions.before[i]), shown(predictions.after[i])
+    return example._replace(predicted_before=before, predicted_after=after)
+
+
+def _explanations(record: ReportRecord) -> list[_Explanation]:
+    """Explain changed neighbours, unless the fitted model uses the Euclidean distance."""
+    if record.choice.baseline_is_better:
+        return []
+    return [_explanation(record, each) for each in record.insight.explained_changes]
+
+
+def _explanation(record: ReportRecord, change: ExplainedChange) -> _Explanation:
+    from dimetric.report import _pictures as pictures
+
+    row, removed, added = (
+        record.rows[each] for each in (change.row, change.removed.row, change.added.row)
+    )
+    totals = [number_text(float(each.parts.sum())) for each in (change.removed, change.added)]
+    titles = (
+        f"row {removed}, removed (total {totals[0]})",
+        f"row {added}, new (total {totals[1]})",
+    )
+    picture = pictures.draw_explanation(change, titles, record.feature_names)
+    feature = record.feature_names[change.removed.parts.argmax()]
+    return _Explanation(row, removed, added, feature, picture)
 
 
 def _usage(record: ReportRecord) -> list[str]:
@@ -178,8 +277,9 @@ def _usage(record: ReportRecord) -> list[str]:
         f"import dimetric, pandas\nmodel = dimetric.load({file!r})\n"
         'print(model.predict(pandas.read_csv("new.csv")))'
     )
+    results = "predictions" if record.choice.task.is_regression else "classes"
     arguments_by_verb = {
-        "predict": "new.csv --out classes.csv",
+        "predict": f"new.csv --out {results}.csv",
         "transform": "new.csv --out coordinates.csv",
         "info": "",
     }

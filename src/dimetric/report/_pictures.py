@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dimetric.report._records import BASELINE, Choice, Insight, ReportRecord
+from dimetric.quality._neighborhood import ExplainedNeighbor
+from dimetric.report._records import (
+    BASELINE,
+    Choice,
+    ExplainedChange,
+    PredictedNumbers,
+    ReportRecord,
+)
 from dimetric.report._text import cut_middle
 
 WIDTH_INCHES = 5.2  # narrow, so that text stays readable on a phone
@@ -17,11 +24,18 @@ MAX_TICKS = 5  # on an axis whose tick labels are long
 MAX_HEAT_MAP_FEATURES = 20  # rows and columns whose names stay readable
 MAX_LEGEND_CLASSES = 12  # lines of a legend as high as the plot
 MAX_LABEL_LENGTH = 14  # characters
+MAX_AXIS_NAME_LENGTH = 32  # characters
+POINT_AREA = 16  # of a row in a plot of predictions, in square points
+MAX_POINT_COUNT = 20  # rows with equal numbers that enlarge a point
+AXIS_MARGIN = 0.04  # between the points and the edge of a plot, relative to the range of the points
+MAX_EXPLAINED_FEATURES = 5  # bars of a distance, without the bar of all other features
 MAX_CENTRE_LABEL_LENGTH = 3  # characters; longer names at the centres of classes would overlap
 
 
 def draw_all(record: ReportRecord) -> dict[str, str]:
-    """Return the plots of a report by name: "scores", "before", "after" and "metric".
+    """Return the plots of a report by name: "scores", "before", "after", "metric" and others.
+
+    For numbers, "predicted_before" and "predicted_after" show predictions against true values.
 
     Parameters
     ----------
@@ -29,37 +43,161 @@ def draw_all(record: ReportRecord) -> dict[str, str]:
         The contents of the report. Without a matrix M, the plot "metric" is left out.
     """
     choice, insight = record.choice, record.insight
-    before, after = _scatter_plots(insight, record.y, (BASELINE, choice.best))
+    names = (BASELINE, choice.best)
+    before, after = _scatter_plots(record, names)
     pictures = {"scores": _scores(choice), "before": before, "after": after}
+    if insight.predictions is not None:
+        before, after = _prediction_plots(insight.predictions, record.target, names)
+        pictures |= {"predicted_before": before, "predicted_after": after}
     if insight.metric is not None:
         pictures["metric"] = _heat_map(insight.metric, record.feature_names)
     return pictures
 
 
+def draw_explanation(
+    change: ExplainedChange, titles: tuple[str, str], feature_names: list[str]
+) -> str:
+    """Plot the parts of the distances to a removed and an added neighbour, on the same axis.
+
+    Parameters
+    ----------
+    change : ExplainedChange
+        A sample and its changed neighbours.
+    titles : tuple of str
+        Titles of both distances.
+    feature_names : list of str
+        Names of the features.
+    """
+    n_bars = min(MAX_EXPLAINED_FEATURES + 1, len(feature_names))
+    display = _PartsOfDistances((change.removed, change.added), titles, feature_names)
+    return _picture(1.2 + 0.5 * n_bars, display)
+
+
+class _PartsOfDistances:
+    """Bars of the parts of two squared distances, one above the other.
+
+    Parameters
+    ----------
+    neighbors : tuple of ExplainedNeighbor
+        The parts of both distances.
+    titles : tuple of str
+        Titles of both panels.
+    names : list of str
+        Names of the features.
+    """
+
+    def __init__(
+        self,
+        neighbors: tuple[ExplainedNeighbor, ExplainedNeighbor],
+        titles: tuple[str, str],
+        names: list[str],
+    ) -> None:
+        self.neighbors, self.titles, self.names = neighbors, titles, names
+
+    def plot(self, ax: Any) -> None:
+        """Replace the axes by two panels, and draw the bars."""
+        from dimetric.plot import PairExplanationDisplay
+
+        figure = ax.figure
+        ax.remove()
+        panels = figure.subplots(2, sharex=True)
+        for panel, each, title in zip(panels, self.neighbors, self.titles, strict=True):
+            PairExplanationDisplay(
+                each.parts, feature_names=self.names, top=MAX_EXPLAINED_FEATURES, title=title
+            ).plot(ax=panel)
+            panel.set_title(panel.get_title(), fontsize=10)
+        panels[0].set_xlabel("")
+        panels[0].locator_params(axis="x", nbins=MAX_TICKS)
+
+
 def _scores(choice: Choice) -> str:
-    """Plot the scores of all learners."""
+    """Plot the scores of all learners, and of reference models below them."""
     from dimetric.benchmark._summary import LearnerScores
     from dimetric.plot import ComparisonDisplay
 
     rows = [
-        LearnerScores(row.learner, scores, row.score, row.std, 0, len(scores), 0.0)
-        for row in choice.table
-        for scores in [choice.scores[row.learner]]
+        LearnerScores(row.learner + mark, scores, row.score, row.std, 0, len(scores), 0.0)
+        for table, by_name, mark in (
+            (choice.table, choice.scores, ""),
+            (choice.reference_table, choice.references, " (reference)"),
+        )
+        for row in table
+        for scores in [by_name[row.learner]]
     ]
-    return _picture(0.9 + 0.3 * len(rows), ComparisonDisplay(rows), few_ticks=True)
+    name = f"test {choice.task.score_name}" if choice.task.is_regression else "test score"
+    display = ComparisonDisplay(rows, score_name=name)
+    return _picture(0.9 + 0.3 * len(rows), display, few_ticks=True)
 
 
-def _scatter_plots(insight: Insight, y: np.ndarray, names: tuple[str, str]) -> tuple[str, str]:
+def _scatter_plots(record: ReportRecord, names: tuple[str, str]) -> tuple[str, str]:
     """Plot the samples under the Euclidean and the learned distance."""
     from dimetric.plot import EmbeddingDisplay
 
-    labels, legend = _labels(y[insight.rows])
-    display = partial(EmbeddingDisplay, y=labels, legend=legend)
+    insight = record.insight
+    y = record.y[insight.rows]
+    if record.choice.task.is_regression:
+        target = cut_middle(record.target, MAX_LABEL_LENGTH)
+        display = partial(EmbeddingDisplay, y=y, by="numbers", target_name=target)
+    else:
+        labels, legend = _labels(y)
+        display = partial(EmbeddingDisplay, y=labels, legend=legend)
     before, after = (
         _picture(3.6, display(Z, title=name))
         for Z, name in zip((insight.before, insight.after), names, strict=True)
     )
     return before, after
+
+
+def _prediction_plots(
+    predictions: PredictedNumbers, target: str, names: tuple[str, str]
+) -> tuple[str, str]:
+    """Plot predicted against true numbers under both distances, with the same axes."""
+    values = np.concatenate([predictions.true, predictions.before, predictions.after])
+    before, after = (
+        _picture(3.9, _PredictedAgainstTrue(predictions.true, each, values, target, name))
+        for each, name in zip((predictions.before, predictions.after), names, strict=True)
+    )
+    return before, after
+
+
+class _PredictedAgainstTrue:
+    """A scatter plot of predicted against true numbers, with the diagonal of perfect predictions.
+
+    Parameters
+    ----------
+    true, predicted : ndarray of shape (n_rows,)
+        The numbers.
+    values : ndarray
+        All numbers that both axes must contain.
+    target, title : str
+        Name of the target, and title of the plot.
+    """
+
+    def __init__(
+        self, true: np.ndarray, predicted: np.ndarray, values: np.ndarray, target: str, title: str
+    ) -> None:
+        self.true, self.predicted, self.target, self.title = true, predicted, target, title
+        low, high = float(np.min(values)), float(np.max(values))
+        margin = AXIS_MARGIN * (high - low)
+        self.limits = low - margin, high + margin
+
+    def plot(self, ax: Any) -> None:
+        """Draw the points and the diagonal."""
+        from dimetric.plot._matplotlib import plain_text
+        from dimetric.plot._palette import COLORS, DARK_GREY
+
+        ax.plot(self.limits, self.limits, color=DARK_GREY, linewidth=1, linestyle="--", zorder=1)
+        points, counts = np.unique(
+            np.column_stack([self.true, self.predicted]), axis=0, return_counts=True
+        )
+        areas = POINT_AREA * np.minimum(counts, MAX_POINT_COUNT)  # ordinal numbers coincide
+        ax.scatter(*points.T, s=areas, color=COLORS[0], alpha=0.5, linewidths=0, zorder=2)
+        ax.set(xlim=self.limits, ylim=self.limits, aspect="equal")
+        ax.locator_params(nbins=MAX_TICKS)
+        name = plain_text(cut_middle(self.target, MAX_AXIS_NAME_LENGTH))
+        ax.set_xlabel(f"true {name}")
+        ax.set_ylabel(f"predicted {name}")
+        ax.set_title(plain_text(cut_middle(self.title, MAX_AXIS_NAME_LENGTH)))
 
 
 def _labels(y: np.ndarray) -> tuple[np.ndarray, str]:

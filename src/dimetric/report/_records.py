@@ -5,10 +5,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimetric.quality._neighborhood import ExplainedNeighbor
+from dimetric.report._task import CLASSIFICATION, Task
 from dimetric.stats._bayes import Posterior
 from dimetric.stats._verdict import verdict
 
-__all__ = ["BASELINE", "ChangedNeighbors", "Choice", "Insight", "LearnerRow", "ReportRecord"]
+__all__ = [
+    "BASELINE",
+    "ChangedNeighbors",
+    "Choice",
+    "ExplainedChange",
+    "Insight",
+    "LearnerRow",
+    "PredictedNumbers",
+    "ReportRecord",
+]
 
 BASELINE = "Euclidean"  # name of the distance that all learners are compared with
 
@@ -21,9 +32,9 @@ class LearnerRow(NamedTuple):
     learner : str
         Name of the learner.
     score, std : float
-        Mean and standard deviation of its test accuracies.
+        Mean and standard deviation of its test scores.
     gain : float
-        Its mean accuracy minus that of the Euclidean distance.
+        Its mean score minus that of the Euclidean distance. For errors, a negative gain is better.
     seconds : float
         Mean time of a fit.
     """
@@ -51,13 +62,14 @@ class Choice:
     params : dict of str to object
         The tuned parameters. Empty if there was no time to tune.
     scores : dict of str to ndarray of shape (n_folds,)
-        Test accuracies of each learner in the folds of the race.
+        Test scores of each learner in the folds of the race: accuracies, or R2 or mean absolute
+        errors, as `task` says.
     fit_seconds : dict of str to float
         Mean time of a fit of each learner.
     dropped : dict of str to str
-        The reason why a learner has no score, by its name.
+        The reason why a learner or reference model has no score, by its name.
     final_scores : dict of str to ndarray of shape (n_repeats * n_folds,)
-        Test accuracies of the baseline and the best learner in the folds of the final. These
+        Test scores of the baseline and the best learner in the folds of the final. These
         differ from the folds of the race. Parameters were tuned within each fold.
     n_repeats : int
         Number of times that the final split the rows into folds.
@@ -67,6 +79,13 @@ class Choice:
         Number of rows in the race and in the final.
     posterior : Posterior
         Result of the Bayesian test of the baseline (left) against the best learner (right).
+    task : Task
+        What the target contains, and how predictions are scored.
+    references : dict of str to ndarray of shape (n_folds,)
+        Test scores of the reference models of regression in the folds of the race: mean
+        prediction, ridge regression and a random forest. Empty for classes.
+    reference_seconds : dict of str to float
+        Mean time of a fit of each reference model.
     """
 
     best: str
@@ -81,6 +100,9 @@ class Choice:
     n_race_rows: int
     n_final_rows: int
     posterior: Posterior = field(repr=False)
+    task: Task = CLASSIFICATION
+    references: dict[str, np.ndarray] = field(default_factory=dict)
+    reference_seconds: dict[str, float] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
@@ -88,25 +110,54 @@ class Choice:
         return verdict(BASELINE, self.best, self.posterior)
 
     @property
+    def baseline_is_better(self) -> bool:
+        """Whether the baseline is probably better. The fitted model then uses the baseline."""
+        return self.posterior.left > max(self.posterior.rope, self.posterior.right)
+
+    @property
     def mean_scores(self) -> dict[str, float]:
-        """Mean accuracy of each learner in the race, the best first."""
-        means = {name: float(np.mean(each)) for name, each in self.scores.items()}
-        return dict(sorted(means.items(), key=lambda each: -each[1]))
+        """Mean score of each learner in the race, the best first."""
+        return self._means(self.scores)
 
     @property
     def table(self) -> list[LearnerRow]:
         """One row for each learner of the race, the best first."""
-        means = self.mean_scores
+        return self._rows(self.scores, self.fit_seconds)
+
+    @property
+    def reference_table(self) -> list[LearnerRow]:
+        """One row for each reference model, the best first."""
+        return self._rows(self.references, self.reference_seconds)
+
+    def _means(self, scores: dict[str, np.ndarray]) -> dict[str, float]:
+        sign = -1 if self.task.greater_is_better else 1
+        means = {name: float(np.mean(each)) for name, each in scores.items()}
+        return dict(sorted(means.items(), key=lambda each: sign * each[1]))
+
+    def _rows(self, scores: dict[str, np.ndarray], seconds: dict[str, float]) -> list[LearnerRow]:
+        baseline = float(np.mean(self.scores[BASELINE]))
         return [
-            LearnerRow(
-                name,
-                mean,
-                float(self.scores[name].std(ddof=1)),
-                mean - means[BASELINE],
-                self.fit_seconds[name],
-            )
-            for name, mean in means.items()
+            LearnerRow(name, mean, float(scores[name].std(ddof=1)), mean - baseline, seconds[name])
+            for name, mean in self._means(scores).items()
         ]
+
+
+class PredictedNumbers(NamedTuple):
+    """True and predicted numbers of test samples.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Indices of the test samples.
+    true, before, after : ndarray of shape (n_rows,)
+        Their numbers, and the predictions by nearest neighbours under the Euclidean and under the
+        learned distance.
+    """
+
+    rows: np.ndarray
+    true: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
 
 
 class ChangedNeighbors(NamedTuple):
@@ -125,6 +176,23 @@ class ChangedNeighbors(NamedTuple):
     after: np.ndarray
 
 
+class ExplainedChange(NamedTuple):
+    """A test sample, and the parts of its learned distances to two changed neighbours.
+
+    Attributes
+    ----------
+    row : int
+        Index of the test sample.
+    removed, added : ExplainedNeighbor
+        The nearest neighbour that the learned distance removes, and the nearest that it adds. Their
+        indices refer to all samples.
+    """
+
+    row: int
+    removed: ExplainedNeighbor
+    added: ExplainedNeighbor
+
+
 @dataclass(frozen=True, eq=False)
 class Insight:
     """Feature importances under a learned distance, and the predictions that it changes.
@@ -135,15 +203,17 @@ class Insight:
         Number of samples that the distance was learned from, and that it was tested on.
     corrected_errors : list of ChangedNeighbors
         Test samples that the learned distance classifies correctly and the Euclidean
-        distance does not.
+        distance does not. For numbers: test samples whose absolute error is smaller under the
+        learned distance, the largest change first.
     new_errors : list of ChangedNeighbors
         Test samples that the Euclidean distance classifies correctly and the learned
-        distance does not.
+        distance does not. For numbers: test samples whose absolute error is larger under the
+        learned distance, the largest change first.
     importance : dict of str to float
         Importance of each feature, the largest first. Empty if it took too long to compute.
     from_metric : bool
         If True, the importance of a feature is the square root of its diagonal entry in M. If
-        False, it is the drop in accuracy when the feature is shuffled.
+        False, it is the drop in accuracy, or in R2, when the feature is shuffled.
     metric : ndarray of shape (n_features, n_features) or None
         The matrix M for features scaled to [0, 1]. None if the learner is not linear.
     rows : ndarray
@@ -153,6 +223,11 @@ class Insight:
     before, after : ndarray of shape (n_rows, 2)
         First two principal components of the plotted samples: of their scaled features, and of
         their coordinates under the learned distance.
+    predictions : PredictedNumbers or None
+        Predicted and true numbers of the test samples. None for classes.
+    explained_changes : list of ExplainedChange
+        Explanations of changed neighbours for a few of the most changed test samples. Empty if the
+        learner is not linear.
     """
 
     n_train: int
@@ -166,6 +241,8 @@ class Insight:
     shows_unseen_rows: bool
     before: np.ndarray
     after: np.ndarray
+    predictions: PredictedNumbers | None = None
+    explained_changes: list[ExplainedChange] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,19 +254,19 @@ class ReportRecord:
     name, source, target : str
         Name of the table, its origin, and the name of its target column.
     y : ndarray of shape (n_rows,)
-        Classes of the rows.
+        Classes of the rows, or the numbers to predict.
     rows : ndarray of shape (n_rows,)
         Row indices in the original table, from 0.
     feature_names : list of str
         Names of the features.
     classes : dict of str to int
-        Number of rows of each class, the largest first.
+        Number of rows of each class, the largest first. Empty if the target contains numbers.
     notes : list of str
         Sentences that say which rows and columns were dropped, imputed or encoded.
     n_neighbors, n_folds : int
-        Number of nearest neighbours used for classification, and number of folds.
+        Number of nearest neighbours used for predictions, and number of folds.
     rope : float
-        Accuracies that differ by at most this count as equal.
+        Scores that differ by at most this count as equal.
     random_state : int
         Random seed.
     choice : Choice
@@ -204,6 +281,8 @@ class ReportRecord:
         Total time of the comparison.
     versions : dict of str to str
         Versions of Python and of packages, by name.
+    reading : str
+        A sentence that says how the target is read and how to change that, or "".
     """
 
     name: str
@@ -224,3 +303,4 @@ class ReportRecord:
     model_description: str
     seconds: float
     versions: dict[str, str]
+    reading: str = ""

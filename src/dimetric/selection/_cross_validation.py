@@ -11,7 +11,9 @@ from dimetric._arguments import check_types
 from dimetric._processes import safe_path_for_children
 from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.learners._inner_learner import last_step
-from dimetric.selection._splits import splits
+from dimetric.selection._splits import n_rows, splits
+from dimetric.selection._weighted import fitted_model, with_weights
+from dimetric.supervision._weights import checked_sample_weight
 
 __all__ = ["CrossValidation", "cross_validate", "metadata_cross_validate"]
 
@@ -42,6 +44,7 @@ def cross_validate(
     X: Any,
     y: Any,
     *,
+    sample_weight: Any = None,
     groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
@@ -56,6 +59,9 @@ def cross_validate(
         Copies are fitted.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes or targets.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples, in the fits and in the scores. Learners that do not use weights are
+        fitted without them.
     groups : array-like of shape (n_samples,), optional
         Group of each sample. Samples of one group are never in both the training and the test part
         of a fold. A splitter given as `cv` receives the groups. By default, only copies of a sample
@@ -85,9 +91,9 @@ def cross_validate(
     folds, _ = splits(
         X, y, cv, n_repeats, random_state, groups=groups, stratify=not is_regressor(estimator)
     )
+    weights = checked_sample_weight(sample_weight, n_rows(X))
     results = safe_cross_validate(
-        estimator,
-        X,
+        *with_weights(estimator, X, weights),
         y,
         cv=folds,
         n_jobs=n_jobs,
@@ -98,7 +104,11 @@ def cross_validate(
     )
     train = results["train_score"]
     if isinstance(last_step(estimator), NeighborsEstimator):
-        train = np.array([last_step(each).score() for each in results["estimator"]])
+        models = [last_step(fitted_model(each)) for each in results["estimator"]]
+        of_rows = [None if weights is None else weights[rows] for rows, _ in folds]
+        train = np.array(
+            [model.score(sample_weight=each) for model, each in zip(models, of_rows, strict=True)]
+        )
     return CrossValidation(train, results["test_score"], results["fit_time"])
 
 
@@ -108,6 +118,7 @@ def metadata_cross_validate(
     X: Any,
     y: Any = None,
     *,
+    sample_weight: Any = None,
     groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
@@ -124,6 +135,8 @@ def metadata_cross_validate(
         Samples.
     y : array-like of shape (n_samples,), optional
         Labels, if the learner needs them.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples, if the learner uses weights.
     groups, cv, n_repeats, random_state, n_jobs
         As in :func:`cross_validate`.
 
@@ -142,9 +155,9 @@ def metadata_cross_validate(
     """
     require_method(last_step(learner), "metadata", "learner", "Pass a learner of dimetric.")
     folds, _ = splits(X, y, cv, n_repeats, random_state, groups=groups)
+    weights = checked_sample_weight(sample_weight, n_rows(X))
     results = safe_cross_validate(
-        learner,
-        X,
+        *with_weights(learner, X, weights),
         y,
         cv=folds,
         n_jobs=n_jobs,
@@ -152,7 +165,7 @@ def metadata_cross_validate(
         error_score="raise",
         return_estimator=True,
     )
-    metadata = [last_step(each).metadata() for each in results["estimator"]]
+    metadata = [last_step(fitted_model(each)).metadata() for each in results["estimator"]]
     return {key: _as_array([each.get(key) for each in metadata]) for key in metadata[0]}
 
 

@@ -5,12 +5,16 @@ from functools import partial
 from numbers import Real
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from dimetric._arguments import check_types
 from dimetric._arrays.validation import checked_array
 from dimetric.selection._knn_scores import checked_neighbors
+from dimetric.selection._splits import n_rows
 from dimetric.selection._tune import tune
+from dimetric.selection._weighted import fit_weighted
+from dimetric.supervision._weights import checked_sample_weight
 
 __all__ = ["choose_dimension"]
 
@@ -27,6 +31,7 @@ def choose_dimension(
     dimensions: Sequence[int] | None = None,
     threshold: float | None = None,
     n_neighbors: int = 3,
+    sample_weight: Any = None,
     groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
@@ -51,6 +56,9 @@ def choose_dimension(
         t`. The learner must have eigenvalues.
     n_neighbors : int, default=3
         Number of neighbours of the k-NN accuracy.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples, in the fits and in the scores. Learners that do not use weights are
+        fitted without them.
     groups, cv, n_repeats, random_state, n_jobs
         As in :func:`cross_validate`.
 
@@ -79,6 +87,7 @@ def choose_dimension(
             y,
             grid,
             criterion=checked_neighbors(n_neighbors)[0],
+            sample_weight=sample_weight,
             groups=groups,
             cv=cv,
             n_repeats=n_repeats,
@@ -90,7 +99,9 @@ def choose_dimension(
         raise ValueError("dimensions and threshold are both given. Pass only one of them.")
     if not isinstance(threshold, Real) or not 0 < float(threshold) <= 1:
         raise ValueError(f"threshold={threshold!r} must be above 0 and at most 1.")
-    return _smallest_dimension(partial(_eigenvalue_fraction, learner, X, y), float(threshold))
+    weights = checked_sample_weight(sample_weight, n_rows(X))
+    fraction = partial(_eigenvalue_fraction, learner, X, y, weights)
+    return _smallest_dimension(fraction, float(threshold))
 
 
 def _smallest_dimension(
@@ -111,10 +122,11 @@ def _smallest_dimension(
 
 
 def _eigenvalue_fraction(
-    learner: Any, X: Any, y: Any, n_components: int | None
+    learner: Any, X: Any, y: Any, sample_weight: np.ndarray | None, n_components: int | None
 ) -> tuple[int, float]:
     """Fit a learner and return its number of components and their fraction of all eigenvalues."""
-    metadata = clone(learner).set_params(n_components=n_components).fit(X, y).metadata()
+    copy = clone(learner).set_params(n_components=n_components)
+    metadata = fit_weighted(copy, X, y, sample_weight).metadata()
     if "accumulated_eigenvalues" not in metadata:
         raise ValueError(
             f"{type(learner).__name__} has no eigenvalues. Pass dimensions instead of threshold."

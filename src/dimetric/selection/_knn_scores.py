@@ -9,7 +9,7 @@ import numpy as np
 
 from dimetric._arguments import check_types
 from dimetric.classify._base import accuracy
-from dimetric.classify._neighbors import Weights
+from dimetric.classify._votes import Weights
 from dimetric.classify.knn import KNNClassifier
 
 __all__ = ["KNNScore", "checked_neighbors", "knn_accuracies", "knn_scores", "named_learners"]
@@ -49,6 +49,8 @@ def knn_scores(
     *,
     n_neighbors: int | Iterable[int] = 3,
     weights: Weights = "uniform",
+    sample_weight: Any = None,
+    sample_weight_test: Any = None,
 ) -> list[KNNScore]:
     """Return the k-NN accuracy of learners for several numbers of neighbours.
 
@@ -66,6 +68,10 @@ def knn_scores(
         Numbers of neighbours.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         As in :class:`~dimetric.KNNClassifier`.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the training samples, in the fits and in the leave-one-out accuracy.
+    sample_weight_test : array-like of shape (n_test_samples,), optional
+        Weights of the test samples in their accuracy.
 
     Returns
     -------
@@ -90,16 +96,21 @@ def knn_scores(
     scores = []
     for name, learner in named_learners(learners).items():
         started = perf_counter()
-        model = KNNClassifier(max(ks), learner=learner, weights=weights).fit(X, y)
+        model = KNNClassifier(max(ks), learner=learner, weights=weights)
+        model.fit(X, y, sample_weight=sample_weight)
         seconds = perf_counter() - started
-        train = knn_accuracies(model, None, None, ks)
-        test = [np.nan] * len(ks) if X_test is None else knn_accuracies(model, X_test, y_test, ks)
+        train = knn_accuracies(model, None, None, ks, sample_weight)
+        test = [np.nan] * len(ks)
+        if X_test is not None:
+            test = knn_accuracies(model, X_test, y_test, ks, sample_weight_test)
         for k, on_train, on_test in zip(ks, train, test, strict=True):
             scores.append(KNNScore(name, k, on_train, on_test, seconds))
     return scores
 
 
-def knn_accuracies(model: KNNClassifier, X: Any, y: Any, ks: Sequence[int]) -> list[float]:
+def knn_accuracies(
+    model: KNNClassifier, X: Any, y: Any, ks: Sequence[int], sample_weight: Any = None
+) -> list[float]:
     """Return the accuracy of a fitted classifier for several numbers of neighbours.
 
     Parameters
@@ -111,6 +122,8 @@ def knn_accuracies(model: KNNClassifier, X: Any, y: Any, ks: Sequence[int]) -> l
         is returned.
     ks : sequence of int
         Numbers of neighbours.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples in the accuracy.
 
     Examples
     --------
@@ -118,9 +131,12 @@ def knn_accuracies(model: KNNClassifier, X: Any, y: Any, ks: Sequence[int]) -> l
     >>> knn_accuracies(model, None, None, [1, 3])
     [1.0, 0.0]
     """
-    y = model._labels() if X is None and y is None else y
+    if X is None:
+        y = model._labels() if y is None else y
+        sample_weight = model._of_training_rows(sample_weight)
     near, _ = model._neighborhoods(X, max(ks))
-    return [accuracy(y, model._most_voted(model._votes_of(near, k), X)) for k in ks]
+    predicted = [model._most_voted(model._votes_of(near, k), X) for k in ks]
+    return [accuracy(y, each, sample_weight) for each in predicted]
 
 
 def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:

@@ -86,7 +86,7 @@ def splits(
     [[2, 4, 5], [0, 1, 3]]
     """
     _check_folds(cv, n_repeats)
-    n = _n_rows(X)
+    n = n_rows(X)
     if n < 2:
         raise ValueError(f"n_samples={n}, but cross-validation requires at least 2 samples.")
     y = to_host(y) if is_foreign(y) else y
@@ -117,7 +117,7 @@ def splits(
         return _repeated_folds(codes, labels, cv, n_repeats, seed), codes
 
 
-def _n_rows(X: Any) -> int:
+def n_rows(X: Any) -> int:
     """Return the number of samples. Raise if X is not an array-like."""
     shape = getattr(X, "shape", None)
     if shape is None and hasattr(X, "__len__"):

@@ -18,12 +18,19 @@ from dimetric.classify.knn import KNNClassifier
 from dimetric.learners._inner_learner import last_step
 from dimetric.selection._cross_validation import default_score, require_method, zero_score
 from dimetric.selection._knn_scores import checked_neighbors, knn_accuracies
-from dimetric.selection._splits import splits
+from dimetric.selection._splits import n_rows, splits
 from dimetric.selection._tuning_result import TuningResult, best_index, cv_results
+from dimetric.selection._weighted import (
+    WeightedEstimator,
+    fit_weighted,
+    fitted_model,
+    with_weights,
+)
+from dimetric.supervision._weights import checked_sample_weight
 
 __all__ = ["tune", "tune_knn"]
 
-LOWER_IS_BETTER = {"time", "n_iter", "gap", "gap_radius"}
+LOWER_IS_BETTER = {"mae", "time", "n_iter", "gap", "gap_radius"}
 
 ParamGrid = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -38,6 +45,7 @@ def tune(
     criterion: int | str | None = None,
     greater_is_better: bool | None = None,
     n_iter: int | None = None,
+    sample_weight: Any = None,
     groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
@@ -59,14 +67,17 @@ def tune(
         ``NCMCClassifier(learner=NCMC())``. With `n_iter`, values may be distributions.
     criterion : int, str or None, default=None
         Criterion to optimise. An int k is the accuracy of k nearest neighbours under the learned
-        distance, "score" is the score of the estimator, and "time" is the fit time. Any other
-        string is a key of the metadata of a learner. None means "score" for classifiers and
-        regressors, and 3 for learners.
+        distance, "score" is the score of the estimator, "mae" is the mean absolute error of a
+        regressor, and "time" is the fit time. Any other string is a key of the metadata of a
+        learner. None means "score" for classifiers and regressors, and 3 for learners.
     greater_is_better : bool or None, default=None
         Whether greater values of the criterion are better. None is sufficient for scores,
         times, iterations, gaps and objectives. Other criteria require True or False.
     n_iter : int or None, default=None
         Number of random candidates to try. If None, all candidates are tried.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples, in the fits and in the scores. Learners that do not use weights are
+        fitted without them.
     groups, cv, n_repeats, n_jobs
         As in :func:`cross_validate`.
     random_state : int, RandomState or None, default=None
@@ -98,21 +109,22 @@ def tune(
     grids = _grids(param_grid, prefix)
     if greater_is_better is None:
         greater_is_better = _greater_is_better(estimator, criterion)
+    weights = checked_sample_weight(sample_weight, n_rows(X))
     folds, _ = splits(
         X, y, cv, n_repeats, random_state, groups=groups, stratify=not is_regressor(estimator)
     )
-    if isinstance(criterion, str) and criterion not in ("score", "time"):
+    if isinstance(criterion, str) and criterion not in ("score", "time", "mae"):
         scoring(clone(model).fit(X, y), None, None)  # raise here, because a search only warns
     search = model_selection.GridSearchCV(model, grids)
     if n_iter is not None:
         options = {"n_iter": n_iter, "random_state": random_generator(random_state)}
         search = model_selection.RandomizedSearchCV(model, grids, **options)
-    results = _search(search.set_params(scoring=scoring, cv=folds, n_jobs=n_jobs), X, y)
+    results = _search(search.set_params(scoring=scoring, cv=folds, n_jobs=n_jobs), X, y, weights)
     scores = _by_fold(results, "score", len(folds))
     if criterion == "time":  # a search reports only mean times, and a failed fit has none
         scores = np.where(np.isnan(scores), np.nan, results["mean_fit_time"][:, None])
     best = best_index(scores, greater_is_better)
-    winner = clone(model).set_params(**results["params"][best]).fit(X, y)
+    winner = fit_weighted(clone(model).set_params(**results["params"][best]), X, y, weights)
     params = [_without_prefix(prefix, each) for each in results["params"]]
     table = cv_results(params, scores)
     return TuningResult(params[best], float(table["mean_test_score"][best]), winner, table)
@@ -127,6 +139,7 @@ def tune_knn(
     *,
     n_neighbors: Iterable[int] = (1, 3, 5, 7, 9),
     weights: Any = "uniform",
+    sample_weight: Any = None,
     groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
@@ -149,6 +162,9 @@ def tune_knn(
         Numbers of neighbours to try.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         As in :class:`~dimetric.KNNClassifier`.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the samples, in the fits and in the scores. Learners that do not use weights are
+        fitted without them.
     groups, cv, n_repeats, random_state, n_jobs
         As in :func:`cross_validate`.
 
@@ -172,7 +188,8 @@ def tune_knn(
     model = KNNClassifier(ks[-1], learner=learner, weights=weights)
     scoring = partial(_accuracies_by_name, ks=ks)
     search = model_selection.GridSearchCV(model, grids, scoring=scoring, cv=folds, n_jobs=n_jobs)
-    results = _search(search, X, y)
+    of_samples = checked_sample_weight(sample_weight, n_rows(X))
+    results = _search(search, X, y, of_samples)
     params = [
         {"n_neighbors": k} | _without_prefix("learner__", each, ("n_neighbors",))
         for each in results["params"]
@@ -182,17 +199,25 @@ def tune_knn(
     scores = np.stack(by_neighbors, axis=1).reshape(len(params), len(folds))
     best = best_index(scores, True)
     winner = clone(model).set_params(**results["params"][best // len(ks)])
-    winner.set_params(n_neighbors=params[best]["n_neighbors"]).fit(X, y)
+    winner.set_params(n_neighbors=params[best]["n_neighbors"]).fit(X, y, sample_weight=of_samples)
     table = cv_results(params, scores)
     return TuningResult(params[best], float(table["mean_test_score"][best]), winner, table)
 
 
 def _accuracies_by_name(model: Any, X: Any, y: Any, *, ks: list[int]) -> dict[str, float]:
-    return dict(zip(map(str, ks), knn_accuracies(model, X, y, ks), strict=True))
+    X, weights = model.samples(X) if isinstance(model, WeightedEstimator) else (X, None)
+    accuracies = knn_accuracies(fitted_model(model), X, y, ks, weights)
+    return dict(zip(map(str, ks), accuracies, strict=True))
+
+
+def _mean_absolute_error(model: Any, X: Any, y: Any) -> float:
+    X, weights = model.samples(X) if isinstance(model, WeightedEstimator) else (X, None)
+    errors = np.abs(fitted_model(model).predict(X) - y)
+    return float(np.average(errors, weights=weights))
 
 
 def _metadata_value(model: Any, X: Any, y: Any = None, *, key: str) -> float:
-    metadata = last_step(model).metadata()
+    metadata = last_step(fitted_model(model)).metadata()
     if key not in metadata:
         raise ValueError(
             f"criterion={key!r} is not a key of the metadata. {suggest(key, metadata)}"
@@ -225,6 +250,8 @@ def _model_and_scorer(estimator: Any, criterion: int | str) -> tuple[Any, str, C
         return estimator, "", default_score
     if criterion == "time":
         return estimator, "", zero_score
+    if criterion == "mae" and is_regressor(estimator):
+        return estimator, "", _mean_absolute_error
     require_method(last_step(estimator), "metadata", "estimator", "Pass a learner of dimetric.")
     return estimator, "", partial(_metadata_value, key=criterion)
 
@@ -245,11 +272,12 @@ def _greater_is_better(estimator: Any, criterion: int | str) -> bool:
     )
 
 
-def _search(search: Any, X: Any, y: Any) -> dict[str, Any]:
+def _search(search: Any, X: Any, y: Any, weights: np.ndarray | None) -> dict[str, Any]:
     """Run a search and return its results.
 
     If a fit fails, a warning is issued and the score is NaN.
     """
+    search.estimator, X = with_weights(search.estimator, X, weights)
     with warnings.catch_warnings(), safe_path_for_children():
         warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
         return search.set_params(refit=False, error_score=np.nan).fit(X, y).cv_results_

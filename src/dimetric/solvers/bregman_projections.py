@@ -1,7 +1,8 @@
 """Cyclic Bregman projections for the LogDet divergence with bounds on squared distances."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -38,8 +39,8 @@ class BoundedDivergence:
         Otherwise, :math:`s_c = -1` and it is a lower bound.
     bounds : ndarray of shape (m,)
         Bounds :math:`b_c` on the squared distances.
-    gamma : float
-        Weight :math:`\gamma` of the penalty.
+    gamma : float or ndarray of shape (m,)
+        Weight :math:`\gamma` of the penalty, or the weight of each constraint.
 
     Examples
     --------
@@ -53,7 +54,7 @@ class BoundedDivergence:
     V: np.ndarray
     is_similar: np.ndarray
     bounds: np.ndarray
-    gamma: float
+    gamma: float | np.ndarray
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the gradient at a flattened metric."""
@@ -62,9 +63,24 @@ class BoundedDivergence:
         slacks = np.where(self.is_similar, np.maximum(squares, b), np.minimum(squares, b))
         ratio = slacks / b
         divergence = float(np.trace(M)) - np.linalg.slogdet(M)[1] - len(M)
-        value = float(divergence + self.gamma * np.sum(ratio - np.log(ratio) - 1))
+        penalty = weighted_sum(self.gamma, np.sum, ratio - np.log(ratio) - 1)
+        value = float(divergence + penalty)
         weights = self.gamma * (1 / b - 1 / slacks)
         return value, (np.eye(len(M)) - np.linalg.inv(M) + (V.T * weights) @ V).ravel()
+
+
+def weighted_sum(weights: Any, total: Callable[[Any], Any], terms: Any) -> float:
+    """Return the sum of all terms, by the function `total`, times one weight or each times its own.
+
+    Examples
+    --------
+    >>> terms = np.array([1.0, 2.0])
+    >>> weighted_sum(3.0, np.sum, terms), weighted_sum(np.array([1.0, 0.5]), np.sum, terms)
+    (9.0, 2.0)
+    """
+    if isinstance(weights, float):
+        return weights * float(total(terms))
+    return float(total(weights * terms))
 
 
 @dataclass(frozen=True)
@@ -132,6 +148,7 @@ class BregmanProjections(Solver):
         M = np.array(x0, dtype=np.float64).reshape(d, d)
         if not np.array_equal(M, np.eye(d)):
             raise ValueError("x0 must be the flattened identity for BregmanProjections.")
+        gammas = np.broadcast_to(gamma, len(V))
         sign = np.where(function.is_similar, 1.0, -1.0)
         multipliers, slacks = np.zeros(len(V)), np.array(bounds, dtype=np.float64)
         value, dual = function(M.ravel())[0], 0.0
@@ -144,14 +161,15 @@ class BregmanProjections(Solver):
                 reason = max_iter_reached(max_iter)
             else:
                 for c in range(len(V)):
-                    _project(c, M, V, sign, gamma, multipliers, slacks)
+                    _project(c, M, V, sign, gammas[c], multipliers, slacks)
                 # Recompute M from the multipliers, because rounding errors of updates accumulate.
                 inverse = np.eye(d) + (V.T * (sign * multipliers)) @ V
                 M = np.linalg.inv((inverse + inverse.T) / 2)
                 M = (M + M.T) / 2
                 value = function(M.ravel())[0]
                 logs = np.log1p(-sign * multipliers * bounds / gamma)
-                dual = max(dual, float(np.linalg.slogdet(inverse)[1] + gamma * np.sum(logs)))
+                slack_value = weighted_sum(gamma, np.sum, logs)
+                dual = max(dual, float(np.linalg.slogdet(inverse)[1] + slack_value))
                 best = min(best, (value, M.copy()), key=lambda point: point[0])
                 history.append(value)
                 if callback is not None and callback(M.ravel(), value, len(history) - 1):

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_consistent_length
 
+from dimetric._arrays.labels import encode_labels
 from dimetric._arrays.namespaces import Array, take_rows, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.row_order import distinct_rows
@@ -71,13 +72,7 @@ class LabelledCombinations:
             known = np.flatnonzero(labels == labels if is_nan else labels != unlabelled)
         if np.any(labels[known] != labels[known]):
             raise ValueError("y contains NaN. Set unlabelled=np.nan to leave these samples out.")
-        try:
-            _, codes = np.unique(labels[known], return_inverse=True)
-        except TypeError as error:
-            raise TypeError(
-                "y contains labels of several types, which have no order. Convert them to one "
-                "type, for example with y.astype(str)."
-            ) from error
+        _, codes = encode_labels(labels[known])
         order = np.argsort(codes, kind="stable")
         self.n, self.rows, self.codes = len(labels), known[order], codes[order]
         sizes = np.bincount(codes)

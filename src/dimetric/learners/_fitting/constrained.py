@@ -12,7 +12,7 @@ import numpy as np
 from dimetric._arrays.blocks import row_blocks, scatter_block_rows
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.validation import rescale_for_squares
-from dimetric._compat import Interval
+from dimetric._compat import Interval, StrOptions
 from dimetric.learners._fitting.coordinates import Coordinates
 from dimetric.learners._fitting.gain import GainT, RegularizedGain
 from dimetric.learners._fitting.iterative import IterativeMetric
@@ -21,7 +21,12 @@ from dimetric.learners._fitting.problem import Problem, Solution
 from dimetric.linalg.scatter import Moments, rounding_bounds
 from dimetric.linalg.spectral import whitening
 from dimetric.objectives.listed import pairs_differ
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.supervision.labels import (
+    Supervision,
+    checked_labels,
+    relative_weights,
+    sum_of_pair_weights,
+)
 from dimetric.supervision.pairs import Pairs
 
 
@@ -43,9 +48,11 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         **IterativeMetric._parameter_constraints,
         "reg": [Interval(Real, 0, None, closed="left")],
         "delta": [Interval(Real, 0, None, closed="left")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
         "unlabelled": [Real, str, None],
     }
     _supervision_kinds = ("y", "pairs")
+    _accepts_weights = True
     _min_classes = 2
     _maximises = True
     reg: float
@@ -119,7 +126,8 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         `rounding` is the rounding error of each feature.
         """
         name = type(self).__name__
-        S, n_pairs = similar_scatter(coordinates.samples, supervision), n_similar_pairs(supervision)
+        S = similar_scatter(coordinates.samples, supervision)
+        n_pairs = total_similar_weight(supervision)
         if coordinates.basis is not None:  # the coordinates mix features
             rounding = np.full(len(S), np.max(rounding))
         if not np.any(np.diag(S) > n_pairs * rounding**2):
@@ -180,16 +188,25 @@ def check_dissimilar(name: str, X: Array, supervision: Supervision) -> None:
         )
 
 
-def n_similar_pairs(supervision: Supervision) -> int:
-    """Return the number of similar pairs: the user's pairs, or all pairs of the same class."""
+def total_similar_weight(supervision: Supervision) -> float:
+    """Return the number of similar pairs, or the sum of their weights if samples have weights.
+
+    Similar pairs are the user's pairs, or all pairs of the same class.
+    """
     if isinstance(supervision, Pairs):
         return len(supervision.similar)
-    counts = np.bincount(checked_labels(supervision).codes)
-    return int(counts @ (counts - 1)) // 2
+    codes, weights = checked_labels(supervision).codes, relative_weights(supervision)
+    counts = np.bincount(codes)
+    if weights is None:
+        return int(counts @ (counts - 1)) // 2
+    return sum(sum_of_pair_weights(part) for part in np.split(weights, np.cumsum(counts)[:-1]))
 
 
 def similar_scatter(X: Array, supervision: Supervision) -> np.ndarray:
-    """Return the sum of outer products of the differences of similar pairs, as a NumPy array."""
+    """Return the sum of outer products of the differences of similar pairs, as a NumPy array.
+
+    If the samples have weights, the weight of a pair is the product of its relative weights.
+    """
     xp, d = namespace(X), X.shape[1]
     if isinstance(supervision, Pairs):
         left, right = (asarray_like(side, X, dtype=xp.int64) for side in supervision.similar.T)
@@ -198,13 +215,19 @@ def similar_scatter(X: Array, supervision: Supervision) -> np.ndarray:
             delta = xp.take(X, left[b], axis=0) - xp.take(X, right[b], axis=0)
             scatter = scatter + delta.T @ delta
         return to_host(scatter)
-    # For a class of n samples, the sum is n times the scatter around the class mean.
-    total = np.zeros((d, d))
+    # For a class of n samples, the sum is n times the scatter around the class mean. With weights,
+    # n is the sum of the weights, and both the mean and the scatter are weighted.
+    total, weights = np.zeros((d, d)), relative_weights(supervision)
     counts = np.bincount(checked_labels(supervision).codes)
     starts = np.concatenate([[0], np.cumsum(counts)]).tolist()
     for first, last in pairwise(starts):
         if last - first > 1:
             deviation = X[first:last, :] - X[first, :]  # exactly 0 in constant features
-            deviation = deviation - xp.mean(deviation, axis=0)
-            total += (last - first) * to_host(deviation.T @ deviation)
+            if weights is None:
+                deviation = deviation - xp.mean(deviation, axis=0)
+                total += (last - first) * to_host(deviation.T @ deviation)
+                continue
+            w = asarray_like(weights[first:last], X)[:, None]
+            deviation = deviation - xp.sum(w * deviation, axis=0) / xp.sum(w)
+            total += float(xp.sum(w)) * to_host((w * deviation).T @ deviation)
     return total

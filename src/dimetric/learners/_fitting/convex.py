@@ -11,9 +11,15 @@ from dimetric.learners._fitting.functions import loss_over
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import MapFunction, Problem, Solution
 from dimetric.linalg.psd import inverse_square_root, metric_of
-from dimetric.linalg.sample_span import sample_span
+from dimetric.linalg.sample_span import least_penalty, sample_span
 from dimetric.linalg.scatter import Moments
-from dimetric.objectives.objective import Certifiable, Objective, metric_gradient
+from dimetric.objectives.objective import (
+    Certifiable,
+    Objective,
+    Ridge,
+    metric_gradient,
+    ridge_matrix,
+)
 from dimetric.solvers import LBFGS, SGD, GradientDescent, ProjectedGradient, Result, Solver
 from dimetric.solvers.certificates import (
     Certificate,
@@ -39,7 +45,7 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
 
     The metadata contains a certificate. ``gap`` bounds how far the objective is above its minimum:
     over all metrics if ``gap_proven``, else over metrics of trace at most ``gap_radius``. There is
-    no certificate if the solver uses mini-batches, or if the map has too few rows.
+    no certificate if the solver uses mini-batches, or if the map has too few rows or is diagonal.
     """
 
     _named_objects: ClassVar[NamedObjects] = {
@@ -70,7 +76,7 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
         extra = super()._extra_metadata(problem, solution)
         (k, d), solver = solution.map.shape, self._solver()
         over_maps = solver.steps_over == "maps"
-        if solver.uses_batches or (over_maps and k < self._enough_rows(d)):
+        if solver.uses_batches or self.diagonal or (over_maps and k < self._enough_rows(d)):
             return extra
 
         def tangent(L: np.ndarray) -> LinearBound:
@@ -109,7 +115,7 @@ def certificate_metadata(
     }
 
 
-def _preconditioner(objective: Objective, ridge: float) -> np.ndarray:
+def _preconditioner(objective: Objective, ridge: Ridge) -> np.ndarray:
     """Return a preconditioner T, with L = A T, for a solver that works on A.
 
     The curvature of the loss in a direction grows with the variance of the samples, and the
@@ -119,7 +125,7 @@ def _preconditioner(objective: Objective, ridge: float) -> np.ndarray:
     """
     X = objective.points
     S = to_host(Moments.of_all(X, root=False).spread) / X.shape[0]
-    S += RIDGE_CURVATURE * ridge * np.eye(len(S))
+    S += RIDGE_CURVATURE * ridge_matrix(ridge, len(S))
     deviation = np.sqrt(np.diag(S))
     deviation[deviation == 0] = 1
     # In directions without variance the gradient is a rounding error, which T must not amplify.
@@ -155,13 +161,14 @@ def certify(
         Function that returns c and G at a map.
     """
     objective, ridge = problem.objective, problem.ridge
-    B, _, Q = sample_span(objective.points)
+    B, E, Q = sample_span(objective.points)
     if B.shape[1] == 0:  # all samples are identical: every metric is optimal
         return Certificate(0.0, np.inf, proven=True)
 
     def on_samples(G: np.ndarray) -> np.ndarray:
-        # Of all metrics with the same distances between samples, use the one of smallest trace.
-        return B.T @ (G - ridge * np.eye(len(G))) @ B + ridge * Q
+        # Of all metrics with the same distances between samples, use the one of smallest penalty.
+        penalty = least_penalty(ridge, E) if isinstance(ridge, np.ndarray) else ridge * Q
+        return B.T @ (G - ridge_matrix(ridge, len(G))) @ B + penalty
 
     rounding = 16 * eps(objective.points) * np.eye(B.shape[1])
     c, G = tangent(L)
@@ -184,7 +191,7 @@ def _definite_bounds(
     L: np.ndarray,
     B: np.ndarray,
     tangent: Callable[[np.ndarray], LinearBound],
-    ridge: float,
+    ridge: Ridge,
 ) -> Iterator[LinearBound]:
     """Yield lower bounds (c, G) whose G may be positive definite, the best ones first.
 
@@ -198,5 +205,5 @@ def _definite_bounds(
     white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # to the scale of L
     for growth, added in LARGER_METRICS:
         yield tangent(triangular_factor(np.vstack([growth**0.5 * L, added**0.5 * white])))
-    if ridge > 0 and np.isfinite(objective.infimum):
-        yield objective.infimum, ridge * np.eye(len(within))
+    if np.any(ridge) and np.isfinite(objective.infimum):
+        yield objective.infimum, ridge_matrix(ridge, len(within))

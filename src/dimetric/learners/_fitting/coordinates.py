@@ -46,11 +46,19 @@ class Coordinates:
     deviations: np.ndarray
 
     @classmethod
-    def of(cls, X: Array, L0: np.ndarray, *, keep_outside: bool, rotate: bool = True) -> Self:
+    def of(
+        cls,
+        X: Array,
+        L0: np.ndarray,
+        weights: np.ndarray | None = None,
+        *,
+        keep_outside: bool,
+        rotate: bool = True,
+    ) -> Self:
         """Choose coordinates for samples in canonical order, and transform the start L0.
 
-        If `rotate` is False, Q is the identity. `keep_outside` says whether to keep the part of L0
-        outside of the span.
+        The weights of the samples affect only the mean variance. If `rotate` is False, Q is the
+        identity. `keep_outside` says whether to keep the part of L0 outside of the span.
         """
         subset = to_host(X[:: max(1, X.shape[0] // N_SAMPLES_FOR_SCALE), :])
         centre = np.median(subset, axis=0)
@@ -60,8 +68,7 @@ class Coordinates:
         rounding = sample_scale * eps(X) * float(namespace(X).max(namespace(X).abs(X)))
         deviations = sample_scale * _robust_deviations(subset - centre, to_host(rounding_bounds(X)))
         X, L0 = (X - asarray_like(centre, X)) * sample_scale, L0 / sample_scale
-        variance = float(np.mean(to_host(namespace(X).var(X, axis=0)), dtype=np.float64)) or 1.0
-        spread = variance, deviations
+        spread = _mean_variance(X, weights) or 1.0, deviations
         if X.shape[0] > X.shape[1] or not rotate:
             return cls(X, L0, sample_scale, None, np.zeros(0), keep_outside, *spread)
         Q = _span(X, rounding)
@@ -107,6 +114,15 @@ class Coordinates:
             if self.keeps_outside:
                 A = A + self.start_outside
         return A * self.sample_scale
+
+
+def _mean_variance(X: Array, weights: np.ndarray | None) -> float:
+    """Return the mean variance of the features."""
+    xp = namespace(X)
+    if weights is None:
+        return float(np.mean(to_host(xp.var(X, axis=0)), dtype=np.float64))
+    w = asarray_like(weights / np.sum(weights), X)
+    return float(xp.mean(w @ (X - w @ X) ** 2))
 
 
 def _robust_deviations(differences: np.ndarray, noise: np.ndarray) -> np.ndarray:

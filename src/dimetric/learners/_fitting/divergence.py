@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric.linalg.psd import square_root
 from dimetric.objectives.listed import ListedObjective
-from dimetric.solvers.bregman_projections import BoundedDivergence
+from dimetric.solvers.bregman_projections import BoundedDivergence, weighted_sum
 
 
 class ITMLRule:
@@ -17,17 +17,18 @@ class ITMLRule:
 
     Here :math:`\phi(x) = x - \log x - 1`. If a squared distance violates its bound b, the optimal
     slack :math:`\xi` is the squared distance. Otherwise it is b, and the penalty is 0. The weights
-    are :math:`\gamma (1 / b - 1 / \xi)`.
+    are :math:`\gamma (1 / b - 1 / \xi)`. If pairs have weights, `gamma` is an array with one number
+    for each pair.
     """
 
-    def __init__(self, gamma: float, upper: float, lower: float) -> None:
+    def __init__(self, gamma: float | Array, upper: float, lower: float) -> None:
         self.gamma, self.upper, self.lower = gamma, upper, lower
 
     def listed(self, xp: Any, D: Array, kinds: Array, theta: Any) -> tuple[float, Array, float]:
         """Return (loss, w, 0) of listed pairs, see :mod:`dimetric.objectives.listed`."""
         ratio = self.ratios(xp, D, kinds)
         bound = xp.where(kinds == 0, self.upper * xp.ones_like(D), self.lower)
-        loss = self.gamma * float(xp.sum(ratio - xp.log(ratio) - 1))
+        loss = weighted_sum(self.gamma, xp.sum, ratio - xp.log(ratio) - 1)
         return loss, self.gamma / bound * (1 - 1 / ratio), 0.0
 
     def ratios(self, xp: Any, D: Array, kinds: Array) -> Array:
@@ -79,7 +80,8 @@ class DivergenceOverMetrics(BoundedDivergence):
         V, is_similar = X[i] - X[j], objective.kinds == 0
         differs = np.any(V != 0, axis=1)
         bounds = np.where(is_similar, rule.upper, rule.lower)
-        return cls(V[differs], is_similar[differs], bounds[differs], rule.gamma)
+        gamma = rule.gamma if isinstance(rule.gamma, float) else to_host(rule.gamma)[differs]
+        return cls(V[differs], is_similar[differs], bounds[differs], gamma)
 
     @property
     def start(self) -> np.ndarray:
@@ -100,7 +102,8 @@ def dual_value(objective: ListedObjective[ITMLRule], B: np.ndarray) -> float:
 
     .. math:: \log\det\Big(I + c \sum w v v^T\Big) + \gamma \sum \log(1 - c + c\, b / \xi).
 
-    At the optimum, c = 1 is best. Near it, a slightly smaller c may be better, so c is optimised.
+    If pairs have weights, each term of the last sum has its own :math:`\gamma`. At the optimum,
+    c = 1 is best. Near it, a slightly smaller c may be better, so c is optimised.
     """
     X, rule = objective.points, objective.rule
     on_device = asarray_like(B, X)
@@ -109,10 +112,11 @@ def dual_value(objective: ListedObjective[ITMLRule], B: np.ndarray) -> float:
     xp = namespace(D)
     ratios = to_host(rule.ratios(xp, D, asarray_like(objective.kinds, X, dtype=xp.int64)))
     eigenvalues, slack_terms = np.linalg.eigvalsh((S + S.T) / 2), 1 / ratios - 1
+    gamma = rule.gamma if isinstance(rule.gamma, float) else to_host(rule.gamma)
 
     def minus_dual(c: float) -> float:
         log_det = np.sum(np.log1p(c * eigenvalues))
-        return -float(log_det + rule.gamma * np.sum(np.log1p(c * slack_terms)))
+        return -float(log_det + weighted_sum(gamma, np.sum, np.log1p(c * slack_terms)))
 
     # The arguments of all logarithms are positive for c up to `largest`.
     least = float(min(np.min(eigenvalues), np.min(slack_terms)))

@@ -43,9 +43,12 @@ class _MeanLoss:
         self._objective, self._ridge, self._theta = objective, problem.ridge, problem.theta
         L = problem.start
         self._T = np.ones(L.shape[1]) if preconditioner is None else preconditioner
+        if problem.diagonal and self._T.ndim == 2:
+            # The diagonal matrix for which a diagonal map has about the same curvature.
+            self._T = np.diag(np.linalg.inv(self._T.T @ self._T)) ** -0.5
         self._A = L / self._T if self._T.ndim == 1 else np.linalg.solve(self._T.T, L.T).T
         # With a ridge the optimum is finite, and the infimum of the loss is not approached.
-        self.infimum = objective.infimum if problem.ridge == 0 else -np.inf
+        self.infimum = objective.infimum if not np.any(problem.ridge) else -np.inf
 
     def _split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Split a vector into a matrix with one column per feature, and theta."""
@@ -61,6 +64,8 @@ class LossOverMaps(_MeanLoss):
     r"""The mean loss plus the ridge as a function of the flattened vector [A, theta].
 
     .. math:: f(A, \theta) = \frac{1}{N} \mathrm{loss}(L, \theta) + ridge\, |L|_F^2, \qquad L = A T
+
+    If the map of the problem is diagonal, the vector contains the diagonal of A.
 
     Parameters
     ----------
@@ -80,8 +85,9 @@ class LossOverMaps(_MeanLoss):
         super().__init__(problem, preconditioner=preconditioner)
         self._random_state = random_state
         self._strata = self._objective.strata if problem.strata is None else problem.strata
+        self._diagonal = problem.diagonal
         self._value_and_grad = self._of_vector(self._objective)
-        self.start = np.concatenate([self._A.ravel(), self._theta])
+        self.start = np.concatenate([self._entries(self._A), self._theta])
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the gradient over all samples."""
@@ -89,8 +95,15 @@ class LossOverMaps(_MeanLoss):
 
     def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return L and theta."""
+        if self._diagonal:
+            d = self._A.shape[1]
+            return np.diag(x[:d] * self._T), x[d:]
         A, theta = self._split(x)
         return self._times(A, self._T), theta
+
+    def _entries(self, A: np.ndarray) -> np.ndarray:
+        """Return the entries of A that the vector contains."""
+        return np.diag(A) if self._diagonal else A.ravel()
 
     def _of_vector(self, objective: Objective) -> ValueAndGrad:
         """Return the mean loss of all samples or of a mini-batch, as a function of the vector."""
@@ -100,7 +113,8 @@ class LossOverMaps(_MeanLoss):
             L, theta = self.decode(x)
             value, gradient = of_map(np.concatenate([L.ravel(), theta]))
             by_map, by_theta = self._split(gradient)
-            return value, np.concatenate([self._times(by_map, self._T.T).ravel(), by_theta])
+            by_entry = self._entries(self._times(by_map, self._T.T))
+            return value, np.concatenate([by_entry, by_theta])
 
         return value_and_grad
 

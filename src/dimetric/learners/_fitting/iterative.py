@@ -114,6 +114,11 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         """
         return solution.result
 
+    def _starts_automatically(self) -> bool:
+        """Return whether the start is that of ``init="auto"``."""
+        init, warm_start = getattr(self, "init", None), getattr(self, "warm_start", False)
+        return isinstance(init, str) and init == "auto" and not warm_start
+
     def _warn_if_not_converged(self, result: Result, solver: Solver) -> None:
         """Warn if the solver did not converge."""
         name, remedy = self._name, self._remedy
@@ -123,4 +128,6 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
             remedy = "Increase batch_size of the solver, or pass samples of more than one class."
         elif result.reason.startswith((FLAT_START, SLOW_START)):
             remedy = "Choose another init, such as init='auto', and set warm_start=False."
+            if self._starts_automatically():
+                remedy = "Decrease tol, or choose another init, such as init='random'."
         result.warn_unless_converged(name, remedy)

@@ -1,6 +1,7 @@
 """Base class of learners that minimise a mean loss over maps."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from operator import neg
@@ -9,56 +10,66 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric._warnings import warn
 from dimetric.learners._base import NamedObjects
+from dimetric.learners._fitting.block_epochs import BlockEpochsMixin
 from dimetric.learners._fitting.coordinates import Coordinates
 from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
+from dimetric.learners._fitting.graph_term import neighbor_scatter
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.plateau import MAX_SLOPE, TOO_LARGE, plateau, slope_in_scale
-from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
+from dimetric.learners._fitting.problem import (
+    MapCallback,
+    MapFunction,
+    Problem,
+    Solution,
+    converged_in_float32,
+    solve,
+)
 from dimetric.learners._fitting.start import (
     INIT_NAMES,
     automatic_start,
+    check_diagonal,
     checked_start,
     fitted_scale,
     fitted_theta,
     named_start,
 )
-from dimetric.objectives.objective import Objective
+from dimetric.linalg.row_basis import RowBasis
+from dimetric.objectives.objective import Objective, Ridge, ridge_matrix
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
 from dimetric.solvers.result import (
     FLAT_START,
     GRADIENT_BELOW_TOL,
-    LINE_SEARCH_FAILED,
     NO_DECREASE,
     SLOW_START,
 )
-from dimetric.supervision.labels import Labels, Supervision
+from dimetric.supervision._weights import ClassWeight
+from dimetric.supervision.labels import (
+    Labels,
+    Supervision,
+    Targets,
+    relative_weights,
+    weights_of,
+)
 
 LossT = TypeVar("LossT", bound=Objective)
 
 
-def converged_in_float32(result: Result, objective: Objective) -> Result:
-    """Return a result with a failed line search as converged if the samples are float32.
-
-    Rounding errors of float32 hide a further decrease.
-    """
-    if result.reason.startswith(LINE_SEARCH_FAILED) and eps(objective.points) > 1e-10:
-        return replace(result, converged=True, reason=NO_DECREASE)
-    return result
-
-
-class MeanLossMetric(IterativeMetric[LossT]):
+class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
     r"""A learner that minimises a mean loss over maps.
 
     .. math:: \min_L \frac{1}{N} \sum \mathrm{loss}(L) + reg\, \frac{v}{d} |L|_F^2
+              + unlabelled\_reg\, \frac{v}{d} \mathrm{tr}(L G L^T)
 
-    v is the mean variance of the features, so the effect of `reg` does not depend on their unit. A
-    subclass defines its ``_objective``, and may add parameters.
+    v is the mean variance of the features, so the effect of `reg` does not depend on their unit. G
+    is the scatter of the differences between neighbours, labelled or not, with the trace d, see
+    :func:`~dimetric.learners._fitting.graph_term.neighbor_scatter`. A subclass defines its
+    ``_objective``, and may add parameters.
     """
 
     _named_objects: ClassVar[NamedObjects] = {
@@ -67,38 +78,52 @@ class MeanLossMetric(IterativeMetric[LossT]):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **IterativeMetric._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "diagonal": ["boolean"],
         "init": [StrOptions(INIT_NAMES), "array-like"],
         "reg": [Interval(Real, 0, None, closed="left")],
         "warm_start": ["boolean"],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "unlabelled": [Real, str, None],
+        "unlabelled_reg": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
+    reg: float | None
     # Whether a sample that is alone in its class has nothing to learn from.
     _needs_class_neighbors: ClassVar[bool] = False
     # Whether a named start is rescaled to minimise the objective. Otherwise, its scale is fixed.
     _searches_start_scale: ClassVar[bool] = True
-    # Whether all features have the same unit, as the coordinates of a kernel's feature space do.
+    # Whether X contains coordinates instead of features, such as those of a kernel's feature space.
+    # They have the same unit.
     _same_unit: bool = False
 
     def __init__(
         self,
         n_components: int | None = None,
         *,
+        diagonal: bool = False,
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 50,
         tol: float = 1e-5,
-        reg: float = 0.0,
+        reg: float | None = 0.0,
         warm_start: bool = False,
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
+        unlabelled_reg: float = 0.0,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
+        self.diagonal = diagonal
         self.init = init
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
         self.reg = reg
         self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.unlabelled = unlabelled
+        self.unlabelled_reg = unlabelled_reg
         self.verbose = verbose
         self.random_state = random_state
 
@@ -110,7 +135,23 @@ class MeanLossMetric(IterativeMetric[LossT]):
         X passed to `fit`, followed by the indices of unlabelled samples.
         """
 
+    @property
+    def _uses_unlabelled(self) -> bool:  # type: ignore[override]
+        return self.unlabelled_reg > 0
+
     def _problem(self, X: Array, supervision: Supervision) -> Problem[LossT]:
+        graph = None
+        if self.unlabelled_reg > 0:
+            graph = neighbor_scatter(X, weights_of(supervision))
+            if isinstance(supervision, Labels | Targets) and not self._keeps_rows:
+                labelled = np.flatnonzero(supervision.is_labelled)
+                X, supervision = take_rows(X, labelled), supervision.reordered(labelled)
+        return self._labelled_problem(X, supervision, graph)
+
+    def _labelled_problem(
+        self, X: Array, supervision: Supervision, graph: np.ndarray | None
+    ) -> Problem[LossT]:
+        """Return the problem of labelled samples, with the matrix G of the graph, if any."""
         X, supervision, order = in_canonical_order(X, supervision)
         X, factor = rescale_for_squares(X)  # all parameters are scale-free
         if not bool(namespace(X).any(X[:1, :] != X)):
@@ -120,11 +161,25 @@ class MeanLossMetric(IterativeMetric[LossT]):
             )
         # In directions without variance, keep the start's map, unless a ridge would drive it to
         # zero, or the solver works on metrics, whose maps have another number of rows.
-        keep_outside = self.reg == 0 and self._solver().steps_over == "maps"
+        keep_outside = self._used_reg() == 0 and self._solver().steps_over == "maps"
         start, is_rescaled = self._start(X, supervision, factor)
-        coordinates = Coordinates.of(X, start, keep_outside=keep_outside)
-        ridge = self.reg * coordinates.mean_variance / X.shape[1]
+        # Unlabelled samples may vary outside of the span of the labelled samples.
+        coordinates = Coordinates.of(
+            X,
+            start,
+            relative_weights(supervision),
+            keep_outside=keep_outside,
+            rotate=graph is None and not self.diagonal,
+        )
+        # The ratio is 1, unless X contains coordinates of sparse samples with more features.
+        ratio = X.shape[1] / self.n_features_in_
+        unit = coordinates.mean_variance / X.shape[1] * ratio**2
+        ridge: Ridge = self._used_reg() * unit
+        if graph is not None:
+            ridge = ridge_matrix(ridge, X.shape[1]) + self.unlabelled_reg * unit * graph
         objective = self._objective(coordinates.samples, supervision, order)
+        if objective.is_constant:  # the ridge alone would lead to a map of 0
+            ridge = 0.0
         if is_rescaled:
             scale, theta = fitted_scale(
                 objective, coordinates.start, ridge, search=self._searches_start_scale
@@ -137,12 +192,17 @@ class MeanLossMetric(IterativeMetric[LossT]):
             start=coordinates.start,
             restore=lambda L: asarray_like(coordinates.map_of_samples(L) * factor, X),
             ridge=ridge,
-            ridge_outside=ridge * coordinates.dropped_squared_norm,
+            ridge_outside=self._used_reg() * unit * coordinates.dropped_squared_norm,
             sample_scale=coordinates.sample_scale * factor,
             theta=theta,
             preconditioner=coordinates.feature_scaling(same_unit=self._same_unit),
-            reported_objective=neg if self._maximises else float,
+            reported_objective=self._reported_objective(objective),
+            diagonal=self.diagonal,
         )
+
+    def _reported_objective(self, objective: LossT) -> Callable[[float], float]:
+        """Return the function that converts a mean loss into the objective that users see."""
+        return neg if self._maximises else float
 
     def _start(self, X: Array, supervision: Supervision, factor: float) -> tuple[np.ndarray, bool]:
         """Return the initial map for samples multiplied by `factor`, and whether to rescale it.
@@ -163,23 +223,46 @@ class MeanLossMetric(IterativeMetric[LossT]):
                     f"n_components={k}. Use another solver, or {reduced}."
                 )
             k = None  # the number of rows is the rank of the metric
+        if self.diagonal:
+            check_diagonal(self, d, same_unit=self._same_unit)
+            k = d
         if self.warm_start and hasattr(self, "components_"):
-            previous = checked_start(self.components_, k, d, "the map of the previous fit")
-            return previous / factor, False
+            previous = "the map of the previous fit"
+            start = checked_start(self.components_, k, d, previous, diagonal=self.diagonal)
+            return start / factor, False
         if not isinstance(self.init, str):
-            return checked_start(self.init, k, d, "init") / factor, False
-        codes = np.zeros(X.shape[0], dtype=np.int64)
+            return checked_start(self.init, k, d, "init", diagonal=self.diagonal) / factor, False
+        codes = None
         if isinstance(supervision, Labels):
             codes = supervision.codes
-        name = automatic_start(X, codes, k or d) if self.init == "auto" else self.init
-        start = named_start(name, X, codes, k or d, random_state=self.random_state)
+        name = self.init
+        if name == "auto":
+            name = "identity" if self.diagonal else automatic_start(X, codes, k or d)
+        start = named_start(
+            name,
+            X,
+            codes,
+            k or d,
+            weights=relative_weights(supervision),
+            random_state=self.random_state,
+        )
+        start = np.diag(np.diag(start)) if self.diagonal else start
         # A map by LDA has a scale of its own: the variance within classes is 1.
         is_rescaled = self._searches_start_scale or name != "lda"
         return start, is_rescaled and len(getattr(self, "classes_", ())) != 1
 
+    def _move_to_basis(self, basis: RowBasis) -> None:
+        d, k = self.n_features_in_, self.n_components
+        self._same_unit = True
+        if self.warm_start and hasattr(self, "components_"):
+            previous = checked_start(self.components_, k, d, "the map of the previous fit")
+            self.components_ = basis.of_coordinates(previous)
+        if not isinstance(self.init, str):
+            self.init = basis.of_coordinates(checked_start(self.init, k, d, "init"))
+
     def _checked_for_plateau(self, problem: Problem[LossT], solution: Solution) -> Result:
         result, reason = solution.result, ""
-        if len(getattr(self, "classes_", ())) == 1:
+        if len(getattr(self, "classes_", ())) == 1 or problem.objective.is_constant:
             return result
         if result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL:
             why = plateau(problem, solution, self.tol)
@@ -194,7 +277,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
         solution = solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
         result = converged_in_float32(solution.result, problem.objective)
         solution = replace(solution, result=result)
-        if problem.ridge > 0 or solver.uses_batches:
+        if np.any(problem.ridge) or solver.uses_batches:
             return solution
         return scaled_up_if_separable(problem.objective, solution, self.tol)
 
@@ -205,10 +288,18 @@ class MeanLossMetric(IterativeMetric[LossT]):
         )
 
     def _extra_metadata(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
-        return {"reg": self.reg}
+        return {"reg": self._used_reg()}
+
+    def _used_reg(self) -> float:
+        """Return the value of `reg` that is used if it is None."""
+        return 0.0 if self.reg is None else self.reg
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         """Warn if there is only one class, or if classes have too few samples to learn from."""
+        if isinstance(supervision, Targets) and np.all(
+            supervision.values[:1] == supervision.values
+        ):
+            warn(f"All targets are equal, so {self._name} has nothing to learn.")
         if not isinstance(supervision, Labels):
             return
         codes, classes = supervision.codes, supervision.classes

@@ -5,8 +5,8 @@ from typing import TypeVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric._arrays.row_order import canonical_order
-from dimetric.supervision.labels import Labels, Supervision
+from dimetric._arrays.row_order import canonical_order, distinct_rows
+from dimetric.supervision.labels import Labels, Supervision, Targets, weights_of
 
 SupervisionT = TypeVar("SupervisionT", Labels, Supervision)
 
@@ -22,24 +22,31 @@ def in_canonical_order(
     ----------
     X : array of shape (n, d)
         Samples.
-    supervision : Labels, Pairs or Triplets
+    supervision : Labels, Targets, Pairs or Triplets
         Supervision for the rows of X.
     by_class : bool, default=True
-        Whether to sort labelled samples by class first.
+        Whether to sort samples by class or target first.
 
     Returns
     -------
     X : array of shape (m, d)
         The labelled samples in canonical order.
-    supervision : Labels, Pairs or Triplets
+    supervision : Labels, Targets, Pairs or Triplets
         Supervision for the rows of the new X.
     order : ndarray of shape (n,)
         Row indices of the sorted samples in the X that was passed, followed by the indices of the
         unlabelled samples.
     """
     xp, n = namespace(X), X.shape[0]
-    codes = supervision.codes if isinstance(supervision, Labels) else np.zeros(n, dtype=np.int64)
-    order = canonical_order(to_host(X), codes if by_class else np.zeros_like(codes))
+    codes = np.zeros(n, dtype=np.int64)
+    if isinstance(supervision, Labels):
+        codes = supervision.codes
+    elif isinstance(supervision, Targets):
+        codes = distinct_rows(supervision.values.reshape(n, -1))[1]
+    content = to_host(X)
+    if (weights := weights_of(supervision)) is not None:  # identical samples may differ in weight
+        content = np.column_stack([content, weights.astype(content.dtype)])
+    order = canonical_order(content, codes if by_class else np.zeros_like(codes))
     has_label = codes[order] >= 0
     kept = order[has_label]
     order = np.concatenate([kept, order[~has_label]])

@@ -7,7 +7,7 @@ import numpy as np
 from dimetric._arrays.namespaces import asarray_like, to_host
 from dimetric.learners._fitting.problem import Problem, Solution
 from dimetric.learners._fitting.start import representative_part, squared_size
-from dimetric.objectives.objective import Objective, metric_gradient
+from dimetric.objectives.objective import Objective, metric_gradient, ridge_penalty
 
 TOO_LARGE = "too large"
 TOO_SMALL = "too small or all 0"
@@ -22,7 +22,7 @@ LossT = TypeVar("LossT", bound=Objective)
 def slope_in_scale(problem: Problem[LossT], solution: Solution) -> float:
     """Return the derivative of the objective with respect to the logarithm of the map's scale."""
     slopes = _slopes(representative_part(problem.objective), solution)[0]
-    return float(np.sum(slopes)) + 2 * problem.ridge * float(np.vdot(solution.map, solution.map))
+    return float(np.sum(slopes)) + 2 * ridge_penalty(solution.map, problem.ridge)
 
 
 def plateau(problem: Problem[LossT], solution: Solution, tol: float) -> str:
@@ -51,7 +51,8 @@ def plateau(problem: Problem[LossT], solution: Solution, tol: float) -> str:
     if squared_size(Z) > LARGE_SQUARED_SIZE:
         return TOO_LARGE
     _, G, _ = metric_gradient(objective, solution.map, solution.theta, ridge=problem.ridge)
-    return TOO_SMALL if np.linalg.eigvalsh(G)[0] < -tol else ""
+    slopes = np.diag(G) if problem.diagonal else np.linalg.eigvalsh(G)
+    return TOO_SMALL if np.min(slopes) < -tol else ""
 
 
 def _slopes(objective: Objective, solution: Solution) -> tuple[np.ndarray, np.ndarray]:

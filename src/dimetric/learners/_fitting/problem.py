@@ -1,14 +1,16 @@
 """Classes for the problem of a learner, for the function to minimise, and for the solution."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, namespace
+from dimetric._arrays.namespaces import Array, eps, namespace
+from dimetric.objectives.objective import Objective, Ridge
 from dimetric.solvers import Result, Solver
 from dimetric.solvers.certificates import Certificate
+from dimetric.solvers.result import LINE_SEARCH_FAILED, NO_DECREASE
 
 ObjectiveT = TypeVar("ObjectiveT")
 
@@ -19,7 +21,7 @@ MapCallback = Callable[[Callable[[], np.ndarray], float, int], bool]
 
 @dataclass(frozen=True)
 class Problem(Generic[ObjectiveT]):
-    """The problem of a learner in the coordinates of the solver.
+    r"""The problem of a learner in the coordinates of the solver.
 
     The points are the samples in these coordinates.
 
@@ -31,8 +33,9 @@ class Problem(Generic[ObjectiveT]):
         The initial map of the points.
     restore : callable
         Converts a map of the points into the map of the samples, ``components_``.
-    ridge : float
-        Weight of the squared Frobenius norm of a map of the points.
+    ridge : float or ndarray of shape (d, d)
+        Weight of the squared Frobenius norm of a map L of the points, or the matrix R of a penalty
+        :math:`\mathrm{tr}(L R L^T)`.
     ridge_outside : float
         Ridge penalty of the part of the start that the coordinates drop. It is added to the
         objective at the start only.
@@ -47,18 +50,21 @@ class Problem(Generic[ObjectiveT]):
         Groups for stratified mini-batches. None stands for the strata of the objective.
     reported_objective : callable
         Converts a value of the solver's function into the objective that users see.
+    diagonal : bool
+        Whether the map is diagonal.
     """
 
     objective: ObjectiveT
     start: np.ndarray
     restore: Callable[[np.ndarray], Array]
-    ridge: float = 0.0
+    ridge: Ridge = 0.0
     ridge_outside: float = 0.0
     sample_scale: float = 1.0
     theta: np.ndarray = field(default_factory=lambda: np.zeros(0))
     preconditioner: np.ndarray | None = None
     strata: np.ndarray | None = None
     reported_objective: Callable[[float], float] = float
+    diagonal: bool = False
 
     def attributes(self, L: np.ndarray) -> dict[str, Array]:
         """Return the fitted attributes that correspond to a map of the points."""
@@ -114,6 +120,16 @@ def solve(
         callback=lambda x, value, n_iter: callback(lambda: function.decode(x)[0], value, n_iter),
     )
     return Solution(*function.decode(result.x), result)
+
+
+def converged_in_float32(result: Result, objective: Objective) -> Result:
+    """Return a result with a failed line search as converged if the samples are float32.
+
+    Rounding errors of float32 hide a further decrease.
+    """
+    if result.reason.startswith(LINE_SEARCH_FAILED) and eps(objective.points) > 1e-10:
+        return replace(result, converged=True, reason=NO_DECREASE)
+    return result
 
 
 def with_iteration_offset(callback: MapCallback, done: int) -> MapCallback:

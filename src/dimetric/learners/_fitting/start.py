@@ -10,7 +10,7 @@ from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric.learners.lda import LDA
 from dimetric.learners.pca import PCA
-from dimetric.objectives.objective import Objective, on_maps
+from dimetric.objectives.objective import Objective, Ridge, on_maps
 from dimetric.solvers import LBFGS
 from dimetric.solvers.result import INFIMUM_REACHED, is_infimum
 
@@ -25,25 +25,34 @@ SEARCH_SQUARED_DISTANCE = 4.0
 SCALE_TOL = 1e-4  # tolerance of the search; the solver refines the scale later
 MAX_LOG_SCALE = 20.0  # largest absolute logarithm of the factor in the search, against overflow
 MIN_START_LOG_SCALE = -3.0  # smallest logarithm of the factor that the search returns
-LDA_RIDGE = 1e-3  # `reg` of LDA if it has too few rows without regularisation
+LDA_RIDGE = 1e-3  # `reg` of LDA if it fails without regularisation
+# Largest variance of samples mapped by LDA, whose classes have the variance 1. Beyond it, a
+# direction without variance within classes was not left out because of rounding errors.
+MAX_LDA_VARIANCE = 1e12
 
 LossT = TypeVar("LossT", bound=Objective)
 
 
-def automatic_start(X: Array, codes: np.ndarray, k: int) -> str:
+def automatic_start(X: Array, codes: np.ndarray | None, k: int) -> str:
     """Return the name of the start that ``init="auto"`` stands for.
 
-    It is "lda" if that has enough rows, otherwise "pca" if the map has fewer rows than
-    ``min(n, d)``, otherwise "identity". The parameters are those of :func:`named_start`.
+    It is "lda" if there are classes and it has enough rows, otherwise "pca" if the map has fewer
+    rows than ``min(n, d)``, otherwise "identity". The parameters are those of :func:`named_start`.
     """
     n, d = X.shape
-    if k <= min(d, int(codes[-1])) and _vary_within_classes(X, codes):
+    if codes is not None and k <= min(d, int(codes[-1])) and _vary_within_classes(X, codes):
         return "lda"
     return "pca" if k < min(n, d) else "identity"
 
 
 def named_start(
-    name: str, X: Array, codes: np.ndarray, k: int, *, random_state: Any = None
+    name: str,
+    X: Array,
+    codes: np.ndarray | None,
+    k: int,
+    *,
+    weights: np.ndarray | None = None,
+    random_state: Any = None,
 ) -> np.ndarray:
     """Return the initial map for a name given as ``init``, as a NumPy array.
 
@@ -53,21 +62,18 @@ def named_start(
         Name of the map.
     X : array of shape (n, d)
         Samples.
-    codes : ndarray of shape (n,)
-        Labels as integers from 0, in ascending order.
+    codes : ndarray of shape (n,) or None
+        Labels as integers from 0, in ascending order. None if the samples have no classes.
     k : int
         Number of rows of the map.
+    weights : ndarray of shape (n,) or None
+        Weights of the samples in "pca" and "lda". Their mean is 1. None if all are equal.
     random_state : int, RandomState or None
         Seed of "random" and of randomised PCA.
     """
     n, d = X.shape
     if name == "identity":
         return np.eye(k, d)
-    if name == "lda" and k > min(d, int(codes[-1])):
-        raise ValueError(
-            f"init='lda' has at most min(n_classes - 1, n_features)={min(d, int(codes[-1]))} rows, "
-            f"but the map has {k}. Set n_components, or use another init."
-        )
     if name == "random":
         return random_generator(random_state).normal(size=(k, d))
     if name == "pca":
@@ -76,13 +82,24 @@ def named_start(
                 f"init='pca' has at most min(n_samples, n_features)={min(n, d)} rows, but the map "
                 f"has {k}. Set n_components, or use another init."
             )
-        learner = PCA(n_components=k, random_state=random_state).fit(X)
-    else:
-        learner = _lda_with_all_rows(X, codes, k)
-    return to_host(learner.components_).astype(np.float64)
+        learner = PCA(n_components=k, random_state=random_state).fit(X, sample_weight=weights)
+        return to_host(learner.components_).astype(np.float64)
+    if codes is None:
+        raise ValueError(
+            "init='lda' needs class labels, but the samples have other targets, pairs or triplets. "
+            "Use init='auto', 'pca' or 'identity'."
+        )
+    if k > min(d, int(codes[-1])):
+        raise ValueError(
+            f"init='lda' has at most min(n_classes - 1, n_features)={min(d, int(codes[-1]))} rows, "
+            f"but the map has {k}. Set n_components, or use another init."
+        )
+    return to_host(_lda_with_all_rows(X, codes, k, weights).components_).astype(np.float64)
 
 
-def checked_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
+def checked_start(
+    L: Array, k: int | None, d: int, name: str, *, diagonal: bool = False
+) -> np.ndarray:
     """Return the start as an array. Raise unless it has d columns and k rows (any if None)."""
     L = check_array(to_host(L), dtype=np.float64, input_name=name)
     rows = f"n_components={k}" if k is not None else f"from 1 to {d}"
@@ -90,11 +107,46 @@ def checked_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
         raise ValueError(
             f"{name} has shape {L.shape}, but must have {rows} rows and n_features={d} columns."
         )
+    if diagonal and np.any(np.diag(np.diag(L)) != L):
+        raise ValueError(
+            f"{name} is not a diagonal matrix, but diagonal=True. Pass np.diag(weights), with a "
+            "weight for each feature."
+        )
     return L
 
 
+def check_diagonal(learner: Any, d: int, *, same_unit: bool) -> None:
+    """Raise if a parameter of a learner cannot be combined with ``diagonal=True``.
+
+    Parameters
+    ----------
+    learner : MeanLossMetric
+        The learner.
+    d : int
+        Number of columns of X.
+    same_unit : bool
+        Whether the columns are coordinates that mix features, and not features.
+    """
+    if same_unit:
+        raise ValueError(
+            "diagonal=True learns a weight of each feature, but here the map is learned from "
+            "coordinates that mix the features. Set diagonal=False."
+        )
+    mixes_features = isinstance(learner.init, str) and learner.init in ("pca", "lda")
+    for name, is_wrong, remedy in (
+        ("n_components", learner.n_components not in (None, d), "Set n_components=None."),
+        ("solver", learner._solver().steps_over == "metrics", "Use solver='lbfgs'."),
+        ("init", mixes_features, "Use init='identity' or 'random'."),
+    ):
+        if is_wrong:
+            raise ValueError(
+                f"diagonal=True learns a weight of each of the {d} features and cannot use "
+                f"{name}={getattr(learner, name)!r}. {remedy}"
+            )
+
+
 def fitted_scale(
-    objective: Objective, L0: np.ndarray, ridge: float, *, search: bool = True
+    objective: Objective, L0: np.ndarray, ridge: Ridge, *, search: bool = True
 ) -> tuple[float, np.ndarray]:
     """Return a factor for the start, and the extra parameters that fit the rescaled start.
 
@@ -108,8 +160,8 @@ def fitted_scale(
         The objective.
     L0 : ndarray of shape (k, d)
         The start.
-    ridge : float
-        Weight of the squared Frobenius norm of the map.
+    ridge : float or ndarray of shape (d, d)
+        Weight of the squared Frobenius norm of the map, or a matrix, as in :func:`on_maps`.
     search : bool, default=True
         Whether to minimise the objective over the scale. If False, a typical squared distance
         under the rescaled start is ``FIXED_SQUARED_DISTANCE``. If the start then separates the
@@ -177,11 +229,13 @@ def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:
     return bool(np.any(same & differs))
 
 
-def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int) -> LDA:
+def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int, weights: np.ndarray | None) -> LDA:
     """Return LDA with k rows. If S_w has a lower rank, a ridge is added to it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        learner = LDA(n_components=k).fit(X, codes)
-        if learner.components_.shape[0] < k:
-            learner = LDA(n_components=k, reg=LDA_RIDGE).fit(X, codes)
+        learner = LDA(n_components=k).fit(X, codes, sample_weight=weights)
+        L = to_host(learner.components_).astype(np.float64)
+        variances = np.var(to_host(X).astype(np.float64) @ L.T, axis=0)
+        if L.shape[0] < k or np.max(variances) > MAX_LDA_VARIANCE:
+            learner = LDA(n_components=k, reg=LDA_RIDGE).fit(X, codes, sample_weight=weights)
     return learner

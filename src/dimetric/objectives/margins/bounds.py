@@ -4,8 +4,8 @@ import numpy as np
 
 from dimetric._arrays.namespaces import asarray_like, eps, namespace, to_host
 from dimetric.linalg.psd import metric_of
-from dimetric.linalg.sample_span import sample_span
-from dimetric.objectives.objective import Smoothable, metric_gradient
+from dimetric.linalg.sample_span import least_penalty, sample_span
+from dimetric.objectives.objective import Ridge, Smoothable, metric_gradient
 from dimetric.solvers.certificates import Certificate, certify_by_lower_bound, gap_from_lower_bound
 
 FAR_FACTOR = 1e4  # scale of the map in free directions, relative to the distances to targets
@@ -36,11 +36,12 @@ class MarginBounds:
     ----------
     objective : Smoothable
         LMNN's objective.
-    ridge : float
-        Weight of the trace of the metric in the objective.
+    ridge : float or ndarray of shape (d, d)
+        Weight of the trace of the metric in the objective, or the matrix R of a penalty
+        :math:`\mathrm{tr}(R M)`.
     """
 
-    def __init__(self, objective: Smoothable, ridge: float) -> None:
+    def __init__(self, objective: Smoothable, ridge: Ridge) -> None:
         xp = namespace(objective.points)
         self._precision = eps(objective.points)
         X = xp.astype(objective.points, xp.float64)
@@ -50,8 +51,8 @@ class MarginBounds:
         spreads = to_host(xp.std(X @ asarray_like(B, X), axis=0))
         spreads = np.where(spreads > 0, spreads, 1.0)
         self._E, Q = E * spreads, Q / spreads / spreads[:, None]
+        self._ridge = least_penalty(ridge, self._E) if isinstance(ridge, np.ndarray) else ridge * Q
         self._objective = objective.with_points(X @ asarray_like(B / spreads, X))
-        self._ridge = ridge * Q
         P = self._objective.pull_matrix() + self._ridge
         eigenvalues, V = np.linalg.eigh(P)
         self._rounding = 64 * eps(X) * float(np.linalg.norm(P))

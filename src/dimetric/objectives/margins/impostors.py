@@ -30,7 +30,7 @@ class PushSums:
 
     Parameters
     ----------
-    Z, V, thresholds, width, weights
+    Z, V, thresholds, width, weights, impostor_weights
         See :func:`sum_pushes`.
 
     Attributes
@@ -48,6 +48,7 @@ class PushSums:
     thresholds: np.ndarray
     width: float
     weights: np.ndarray | None = None
+    impostor_weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         self.loss = 0.0
@@ -68,6 +69,9 @@ class PushSums:
         value, slope = hinge(self.thresholds[samples] - distances[:, None], self.width)
         if self.weights is not None:
             value, slope = value * self.weights[samples], slope * self.weights[samples]
+        if self.impostor_weights is not None:
+            w = self.impostor_weights[impostors][:, None]
+            value, slope = value * w, slope * w
         self.loss += float(value.sum(dtype=np.float64))
         for rank in range(slope.shape[1]):
             self.slopes[:, rank] += np.bincount(samples, weights=slope[:, rank], minlength=n)
@@ -92,7 +96,7 @@ class PushSums:
         # Thresholds are negative if no sample has a target.
         mask(D, 2 * (1 + max(float(self.thresholds.max()), 0.0)) / unit)
         W[:] = 0
-        for samples, axis in ((rows, 1), (columns, 0)):
+        for samples, others, axis in ((rows, columns, 1), (columns, rows, 0)):
             for rank in range(self.thresholds.shape[1]):
                 threshold = self.thresholds[samples, rank]
                 if self.weights is not None and np.max(threshold) < 0:
@@ -105,6 +109,8 @@ class PushSums:
                 slopes = a
                 if self.weights is not None:
                     slopes = a * np.expand_dims(self.weights[samples, rank], axis)
+                if self.impostor_weights is not None:
+                    slopes = slopes * np.expand_dims(self.impostor_weights[others], 1 - axis)
                 if self.width:
                     self.loss -= unit / 2 * float(np.vdot(slopes, a))
                 self.loss += unit * float(np.vdot(slopes, t))
@@ -128,6 +134,7 @@ def sum_pushes(
     side: Side,
     width: float,
     weights: np.ndarray | None = None,
+    impostor_weights: np.ndarray | None = None,
 ) -> PushSums:
     """Return the sums over all samples and their impostors.
 
@@ -152,6 +159,8 @@ def sum_pushes(
         Width of the smooth part of the hinge.
     weights : ndarray of shape (n, k), optional
         Weights of the hinges of each target. By default, all weights are 1.
+    impostor_weights : ndarray of shape (n,), optional
+        Weights of the samples as impostors. By default, all weights are 1.
     """
     n = len(Z)
     A, B, unit = _lower_bounds(Z)
@@ -164,7 +173,7 @@ def sum_pushes(
     # invalid flag, although the product is right.
     @np.errstate(invalid="ignore")
     def work(firsts: Iterator[int]) -> PushSums:
-        total = PushSums(Z, V, thresholds, width, weights)
+        total = PushSums(Z, V, thresholds, width, weights, impostor_weights)
         pairs = PairBuffer(total)
         buffer = np.empty(fast_paths.BLOCK_ROWS * TILE_COLUMNS, np.float32)
         for first in firsts:

@@ -27,7 +27,8 @@ class MultiMetricMargins:
               \qquad d_{ij} = |L_{y_j} (x_i - x_j)|
 
     The distance from sample i to sample j uses the map of j's class :math:`y_j`. Targets that are
-    tied at the k-th distance share the remaining places, with weights.
+    tied at the k-th distance share the remaining places, with weights. With sample weights w of
+    mean 1, all terms of sample i are multiplied by :math:`w_i`, and the pushes also by :math:`w_l`.
 
     Parameters
     ----------
@@ -39,12 +40,24 @@ class MultiMetricMargins:
         Number of targets of each sample.
     mu : float
         Weight :math:`\mu` of the pushes (second sum). The pulls have weight ``1 - mu``.
+    sample_weights : ndarray of shape (n,), optional
+        Positive weights of the samples, of mean 1, on the host. By default, all weights are 1.
     """
 
-    def __init__(self, X: Array, codes: np.ndarray, n_neighbors: int, mu: float) -> None:
-        self.X, self.mu = X, mu
+    def __init__(
+        self,
+        X: Array,
+        codes: np.ndarray,
+        n_neighbors: int,
+        mu: float,
+        sample_weights: np.ndarray | None = None,
+    ) -> None:
+        self.X, self.mu, self._sample_weights = X, mu, sample_weights
         xp = namespace(X)
         targets, weights = nearest_targets(X, codes, n_neighbors)
+        if sample_weights is not None:
+            weights = np.ones(targets.shape) if weights is None else weights
+            weights = weights * sample_weights[:, None]
         self._targets = asarray_like(targets, X, dtype=xp.int64)
         self._target_weights = None if weights is None else asarray_like(weights, X)
         self._side = Side.of(X, labels=codes)
@@ -83,15 +96,17 @@ class MultiMetricMargins:
     def _weights(self, D: Array, rows: Side, width: float) -> tuple[float, Any]:
         """Return the loss of a block, and dloss/dD as a dense or sparse matrix."""
         xp = namespace(D)
-        if compat.is_numpy_array(D):
-            targets = self._targets[rows.positions]
+        is_weighted = self._sample_weights is not None
+        if compat.is_numpy_array(D) or is_weighted:
+            A, targets = to_host(D), to_host(self._targets)[to_host(rows.positions)]
             exists = targets >= 0
-            near = np.take_along_axis(D, np.maximum(targets, 0), axis=1)
+            near = np.take_along_axis(A, np.maximum(targets, 0), axis=1)
             thresholds = np.where(exists, 1 + near, -1 - width)
-            impostors = np.max(thresholds, axis=1, keepdims=True) + width / 2 > D
-            impostors &= ~rows.same_label(self._side)
-            if np.count_nonzero(impostors) < SPARSE_FRACTION * D.size:
-                return self._sparse_weights(D, rows, impostors, thresholds, width)
+            impostors = np.max(thresholds, axis=1, keepdims=True) + width / 2 > A
+            impostors &= ~to_host(rows.same_label(self._side))
+            if is_weighted or np.count_nonzero(impostors) < SPARSE_FRACTION * A.size:
+                loss, W = self._sparse_weights(A, rows, impostors, thresholds, width)
+                return loss, W if compat.is_numpy_array(D) else asarray_like(W.toarray(), D)
         weights = self._target_weights
         rule = MarginRule(self._targets, D.shape[1], 1 - self.mu, self.mu, width, weights)
         return rule.block(xp, D, rows, self._side)[:2]
@@ -105,15 +120,19 @@ class MultiMetricMargins:
         width: float,
     ) -> tuple[float, sparse.csc_array]:
         """Return the loss and sparse derivatives, computed from impostors and targets only."""
-        targets = self._targets[rows.positions]
+        positions = to_host(rows.positions)
+        targets = to_host(self._targets)[positions]
         (size, k), exists = targets.shape, targets >= 0
         i, l = np.nonzero(impostors)
         value, slope = hinge(thresholds[i] - D[i, l][:, None], width)
         pulls, near = np.full(targets.shape, 1 - self.mu), thresholds - 1
         if self._target_weights is not None:
-            shares = self._target_weights[rows.positions]
+            shares = to_host(self._target_weights)[positions]
             value, slope = value * shares[i], slope * shares[i]
             pulls, near = pulls * shares, near * shares
+        if self._sample_weights is not None:
+            of_impostors = self._sample_weights[l][:, None]
+            value, slope = value * of_impostors, slope * of_impostors
         pushed = np.stack([np.bincount(i, slope[:, r], size) for r in range(k)], axis=1)
         pulls = np.where(exists, pulls + self.mu * pushed, 0.0)
         anchors = np.concatenate([i, np.repeat(np.arange(size), k)])

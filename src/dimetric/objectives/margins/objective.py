@@ -7,7 +7,9 @@ each sample l of another class should exceed that to each target by a margin of 
           \qquad t_{ijl} = 1 + d^2_{ij} - d^2_{il}
 
 The terms of the first sum are called pulls, those of the second sum pushes. h is the hinge loss of
-:mod:`dimetric.objectives.margins.hinge`. The terms of a target j may have a weight :math:`w_{ij}`.
+:mod:`dimetric.objectives.margins.hinge`. The terms of a target j may have a weight
+:math:`\omega_{ij}`. If the samples have weights, all terms of sample i are multiplied by
+:math:`w_i`, and the pushes also by the weight :math:`w_l` of the impostor.
 """
 
 from dataclasses import dataclass
@@ -24,7 +26,7 @@ from dimetric.objectives.listed import listed_distances
 from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.impostors import sum_pushes
 from dimetric.objectives.margins.targets import in_user_order
-from dimetric.objectives.objective import Smoothable
+from dimetric.objectives.objective import Ridge, Smoothable, ridge_matrix
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 
@@ -63,7 +65,9 @@ class MarginRule(Rule):
     weights: Array | None = None
 
     def n_terms(self, rows: Side, columns: Side) -> float:
-        """Return the number of samples."""
+        """Return the number of samples, or the sum of their weights."""
+        if rows.weights is not None:
+            return float(np.sum(to_host(rows.weights)[: self.n_samples], dtype=np.float64))
         return float(self.n_samples)
 
     def block(
@@ -77,12 +81,16 @@ class MarginRule(Rule):
         weights = xp.ones_like(distances)
         if self.weights is not None:
             weights = xp.take(self.weights, rows.positions, axis=0)
+        if rows.weights is not None:
+            weights = weights * rows.weights[:, None]
         zeros = xp.zeros_like(D)
         loss, W, slopes = 0.0, zeros, 0.0
         for rank in range(targets.shape[1]):
             target, distance = targets[:, rank, None], distances[:, rank, None]
             exists, weight = target >= 0, weights[:, rank, None]
             value, slope = hinge(1 + distance - D, self.width)
+            if columns.weights is not None:
+                value, slope = columns.weights * value, columns.weights * slope
             slope = self.push * weight * xp.where(impostors & exists, slope, zeros)
             pushed = xp.sum(slope, axis=1, keepdims=True)
             loss += self.push * float(xp.sum(weight * xp.where(impostors & exists, value, zeros)))
@@ -104,7 +112,10 @@ class MarginRule(Rule):
         V1 = np.hstack([V, np.ones_like(V[:, :1])])
         thresholds = np.where(exists, 1 + distances, -1 - self.width).astype(Z.dtype)
         weights = None if self.weights is None else self.weights[:n].astype(Z.dtype, copy=False)
-        pushed = sum_pushes(Z[:n], V1[:n], thresholds, side, self.width, weights)
+        counts = None if side.weights is None else side.weights[:n].astype(Z.dtype, copy=False)
+        if counts is not None:
+            weights = counts[:, None] * (np.ones((1, k), Z.dtype) if weights is None else weights)
+        pushed = sum_pushes(Z[:n], V1[:n], thresholds, side, self.width, weights, counts)
         pulls = self.pull if weights is None else self.pull * weights
         slopes = np.where(exists, pulls + self.push * pushed.slopes, 0).astype(Z.dtype)
         near = sparse.csr_array(
@@ -145,6 +156,8 @@ class MarginObjective(PairwiseObjective, Smoothable):
     order : ndarray, optional
         Row indices in the user's X: first those of the samples, then those of samples without a
         label.
+    sample_weights : ndarray of shape (n_samples,), optional
+        Weights of the samples, on the host.
     """
 
     def __init__(
@@ -158,6 +171,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
         width: float = 0.0,
         fraction: float = 1.0,
         order: np.ndarray | None = None,
+        sample_weights: np.ndarray | None = None,
     ) -> None:
         self.targets, self.weights = targets, weights
         self.mu, self.width, self.order = mu, width, order
@@ -169,19 +183,20 @@ class MarginObjective(PairwiseObjective, Smoothable):
         if weights is not None:
             weights = asarray_like(np.concatenate([weights, 0.0 * no_targets]), X)
         rule = MarginRule(rule_targets, n_samples, 1 - mu, mu / fraction, width, weights)
-        super().__init__(rule, X, labels)
+        self.sample_weights = padded = sample_weights
+        if sample_weights is not None:  # points that are not samples have no terms
+            padded = np.concatenate([sample_weights, np.zeros(len(no_targets))])
+        super().__init__(rule, X, labels, weights=padded)
 
     def smoothed(self, width: float) -> "MarginObjective":
         """Return the same objective with another width of the hinges' smooth part."""
-        targets = self.targets, self.weights
-        return MarginObjective(self.points, self.strata, *targets, mu=self.mu, width=width)
+        return self._changed(self.points, self.targets, self.weights, width=width)
 
     def with_targets(
         self, targets: np.ndarray, weights: np.ndarray | None = None
     ) -> "MarginObjective":
         """Return the same objective with other targets."""
-        options: dict[str, Any] = {"mu": self.mu, "width": self.width, "order": self.order}
-        return MarginObjective(self.points, self.strata, targets, weights, **options)
+        return self._changed(self.points, targets, weights, order=self.order)
 
     def has_targets_of(self, other: "MarginObjective") -> bool:
         """Return whether both objectives have the same targets with the same weights."""
@@ -201,8 +216,14 @@ class MarginObjective(PairwiseObjective, Smoothable):
 
     def with_points(self, X: Array) -> "MarginObjective":
         """Return the same objective for other points, with the same targets."""
-        targets = self.targets, self.weights
-        return MarginObjective(X, self.strata, *targets, mu=self.mu, width=self.width)
+        return self._changed(X, self.targets, self.weights)
+
+    def _changed(
+        self, X: Array, targets: np.ndarray, weights: np.ndarray | None, **changed: Any
+    ) -> "MarginObjective":
+        """Return the same objective for other points, targets or options."""
+        options = {"mu": self.mu, "width": self.width, "sample_weights": self.sample_weights}
+        return MarginObjective(X, self.strata, targets, weights, **options | changed)
 
     def batch(self, rows: np.ndarray) -> "MarginObjective | None":
         """Return the objective of some samples, or None if none of them has a target.
@@ -226,6 +247,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
             mu=self.mu,
             width=self.width,
             fraction=len(rows) / len(self.targets),
+            sample_weights=None if self.sample_weights is None else self.sample_weights[rows],
         )
 
     def pull_matrix(self) -> np.ndarray:
@@ -235,11 +257,15 @@ class MarginObjective(PairwiseObjective, Smoothable):
         near = asarray_like(
             np.where(self.targets < 0, itself, self.targets), X, dtype=namespace(X).int64
         )
-        total = difference_scatter(X, near, np.ones(len(itself)), self.weights, root=False)
+        weights = self.weights
+        if self.sample_weights is not None:
+            weights = np.ones(near.shape) if weights is None else weights
+            weights = weights * self.sample_weights[:, None]
+        total = difference_scatter(X, near, np.ones(len(itself)), weights, root=False)
         return (1 - self.mu) * to_host(total) / self.n_terms
 
 
-def pull_scale(objective: Smoothable, ridge: float) -> np.ndarray:
+def pull_scale(objective: Smoothable, ridge: Ridge) -> np.ndarray:
     """Return a matrix T that preconditions the problem: solvers then optimise A, where L = A T.
 
     In terms of A, the pulls have about the same size in all directions. On many data sets this
@@ -249,6 +275,7 @@ def pull_scale(objective: Smoothable, ridge: float) -> np.ndarray:
     sizes = to_host(namespace(X).std(X, axis=0)).astype(np.float64)
     largest = float(sizes.max())
     sizes[sizes <= ROUNDING_FACTOR * eps(X) * largest] = largest or 1.0
-    P = (objective.pull_matrix() + ridge * np.eye(len(sizes))) / sizes / sizes[:, None]
+    P = objective.pull_matrix() + ridge_matrix(ridge, len(sizes))
+    P = P / sizes / sizes[:, None]
     least = PRECONDITIONER_RIDGE * np.trace(P) / len(P) or 1.0
     return np.asarray(inverse_square_root(P + least * np.eye(len(P))) / sizes)

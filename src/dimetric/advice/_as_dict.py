@@ -1,0 +1,68 @@
+"""The results of a comparison as a dictionary, for JSON."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dimetric.report._records import LearnerRow
+
+if TYPE_CHECKING:
+    from dimetric.advice._comparison import Comparison
+
+__all__ = ["comparison_dict"]
+
+
+def comparison_dict(comparison: "Comparison") -> dict[str, Any]:
+    """Return all results of a comparison as strings, numbers, lists and arrays.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The comparison.
+    """
+    choice, samples = comparison.choice, comparison.samples
+    verdict = {
+        "text": comparison.verdict,
+        "learner": choice.best,
+        "params": choice.params,
+        "better": choice.posterior.right,
+        "equivalent": choice.posterior.rope,
+        "worse": choice.posterior.left,
+        "rope": comparison.rope,
+        "scores": choice.final_scores,
+        "repeats": choice.n_repeats,
+        "judged_on_unseen_rows": choice.judged_on_unseen_rows,
+        "rows": choice.n_final_rows,
+    }
+    return {
+        "data": samples.table.name,
+        "rows": len(samples.y),
+        "target": samples.target,
+        "target_kind": samples.task.kind,
+        "target_reading": samples.reading,
+        "classes": samples.classes,
+        "equal_rows": comparison.equal_rows,
+        "groups": samples.n_given_groups,
+        "notes": samples.notes,
+        "score": samples.task.score,
+        "race_rows": choice.n_race_rows,
+        "table": _listed(choice.table, choice.scores),
+        "references": _listed(choice.reference_table, choice.references),
+        "dropped": choice.dropped,
+        "verdict": verdict,
+        "model": comparison.learner_description,
+        "seconds": comparison.seconds,
+    }
+
+
+def _listed(rows: list[LearnerRow], scores: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+    return [
+        {
+            "learner": row.learner,
+            "score": row.score,
+            "std": row.std,
+            "scores": scores[row.learner],
+            "seconds": row.seconds,
+        }
+        for row in rows
+    ]

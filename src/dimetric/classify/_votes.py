@@ -1,0 +1,113 @@
+"""Votes of the nearest training samples, and their weights."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dimetric._arrays.namespaces import Array
+from dimetric.neighbors.queries import relative_tolerance
+from dimetric.neighbors.ties import WeightFunction
+
+# Votes for two classes that differ by less than this multiple of the tolerance of distances count
+# as equal. Weights 1 / distance have larger relative errors than distances.
+VOTE_TOLERANCE = 16
+
+Weights = str | Callable[[np.ndarray], np.ndarray] | None
+
+
+def weights_of(distances: np.ndarray, weights: Weights) -> np.ndarray:
+    """Return the weights of neighbours at given distances.
+
+    Examples
+    --------
+    >>> weights_of(np.array([[1.0, 4.0], [0.0, 2.0]]), "distance")
+    array([[1.  , 0.25],
+           [1.  , 0.  ]])
+    """
+    if callable(weights):
+        values = np.asarray(weights(distances), dtype=np.float64)
+        if values.shape != distances.shape:
+            raise ValueError(
+                "weights must return an array of the same shape as the distances, "
+                f"{distances.shape}, but returned shape {values.shape}."
+            )
+        if not np.all(np.isfinite(values) & (values >= 0)):
+            raise ValueError(
+                "weights must return finite numbers of at least 0, but returned negative, infinite "
+                "or NaN values."
+            )
+    else:
+        with np.errstate(divide="ignore"):
+            values = 1 / distances
+        at_zero = np.isinf(values)  # includes distances so small that their inverse overflows
+        values = np.where(np.any(at_zero, axis=1, keepdims=True), at_zero, values)
+    if np.any(np.all(values == 0, axis=1)):
+        raise ValueError(
+            "All neighbours of a sample have weight 0. weights must return at least one positive "
+            "weight for each sample."
+        )
+    return values
+
+
+def has_several_outputs(y: Any) -> bool:
+    """Return whether y is a matrix with several columns.
+
+    Examples
+    --------
+    >>> has_several_outputs([0, 1]), has_several_outputs([[0], [1]])
+    (False, False)
+    >>> has_several_outputs([[0, 1], [1, 1]])
+    True
+    """
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    return len(shape) == 2 and shape[1] > 1
+
+
+def weight_function(weights: Weights) -> WeightFunction | None:
+    """Return the function that returns weights from distances, or None if all weights are 1."""
+    if weights is None or weights == "uniform":
+        return None
+    return lambda distances: weights_of(distances, weights)
+
+
+def one_hot_rows(
+    outputs: Sequence[tuple[np.ndarray, int]], weights: np.ndarray | None = None
+) -> sparse.csr_array:
+    """Return the indicators of classes as a sparse array with a column for each class.
+
+    Parameters
+    ----------
+    outputs : sequence of (ndarray of shape (n,), int)
+        For each output, the codes of the samples and the number of classes.
+    weights : ndarray of shape (n,), optional
+        Factors of the rows.
+
+    Examples
+    --------
+    >>> one_hot_rows([(np.array([0, 1]), 2), (np.array([2, 0]), 3)]).toarray()
+    array([[1., 0., 0., 0., 1.],
+           [0., 1., 1., 0., 0.]])
+    """
+    for codes, n_classes in outputs:
+        if np.any((codes < 0) | (codes >= n_classes)):  # from a damaged model file
+            raise ValueError(f"Class codes must be between 0 and {n_classes - 1}.")
+    first = np.cumsum([0, *(n_classes for _, n_classes in outputs)])
+    columns = np.stack([codes + first[i] for i, (codes, _) in enumerate(outputs)], axis=1)
+    n, m = columns.shape
+    starts = np.arange(0, n * m + 1, m)
+    values = np.ones(n * m) if weights is None else np.repeat(weights, m)
+    return sparse.csr_array((values, columns.ravel(), starts), shape=(n, first[-1]))
+
+
+def most_voted(votes: np.ndarray, points: Array) -> np.ndarray:
+    """Return the first class of each row whose votes are the most, up to rounding.
+
+    Examples
+    --------
+    >>> most_voted(np.array([[0.1 + 0.2, 0.3, 0.0], [0.3, 0.1 + 0.2, 0.0]]), np.zeros(1))
+    array([0, 0])
+    """
+    tolerance = VOTE_TOLERANCE * relative_tolerance(points)
+    return np.argmax(votes >= (1 - tolerance) * np.max(votes, axis=1, keepdims=True), axis=1)

@@ -1,0 +1,63 @@
+"""Blocks of samples for ``partial_fit`` of learners whose statistic adds up."""
+
+from typing import Any
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows
+from dimetric._arrays.validation import checked_samples, rescale_for_squares
+from dimetric.linalg.row_basis import dense_block
+from dimetric.linalg.scatter import Moments
+from dimetric.supervision._weights import checked_sample_weight
+
+
+def with_block(learner: Any, X: Array, sample_weight: Any) -> tuple[Array, Moments]:
+    """Validate a block of samples, and add its moments to those of the blocks seen so far.
+
+    Return the samples of positive weight and the sum. :func:`keep` stores the sum.
+    """
+    seen: Moments | None = getattr(learner, "_moments", None)
+    X = checked_samples(learner, X, reset=seen is None)
+    rescale_for_squares(X)  # raises if squares overflow or underflow
+    rows, weights = weighted_rows(sample_weight, X.shape[0])
+    X = dense_block(X, "partial_fit")
+    X = X if rows is None else take_rows(X, rows)
+    moments = Moments.root_of(X, weights=weights_like(weights, X))
+    return X, moments if seen is None else seen + moments.moved_to(seen)
+
+
+def keep(learner: Any, moments: Moments) -> None:
+    """Store the moments of all blocks. The first block deletes the map of an earlier ``fit``."""
+    if getattr(learner, "_moments", None) is None:
+        learner.__dict__.pop("components_", None)
+    learner._moments = moments
+
+
+def weighted_rows(
+    sample_weight: Any, n_samples: int
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the rows of positive weight and their weights, or None and None without weights."""
+    weights = checked_sample_weight(sample_weight, n_samples)
+    if weights is None:
+        return None, None
+    rows = np.flatnonzero(weights > 0)
+    return rows, weights[rows]
+
+
+def weights_like(weights: np.ndarray | None, X: Array) -> Array | None:
+    """Return weights as float64 in the namespace and on the device of X."""
+    return None if weights is None else asarray_like(weights, X, dtype=namespace(X).float64)
+
+
+def class_weight_in_block(class_weight: dict[Any, float], names: list[Any]) -> dict[Any, float]:
+    """Return the weights of the classes of a block. A block need not contain all classes."""
+    return {name: weight for name, weight in class_weight.items() if name in names}
+
+
+def check_sum_of_weights(n: float) -> None:
+    """Raise unless the sum of the sample weights minus 1 is positive."""
+    if n <= 1:
+        raise ValueError(
+            f"The sum of the sample weights is {n:.3g}, but it must be larger than 1, because "
+            "variances are divided by the sum minus 1. Multiply all weights by a constant."
+        )

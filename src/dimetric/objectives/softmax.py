@@ -1,0 +1,211 @@
+r"""Rules in which each sample picks a neighbour at random, with weights of the samples.
+
+A sample i picks a neighbour j with the probability
+
+.. math:: p_{ij} = \frac{w_j e^{-d^2_{ij}}}{\sum_{l \ne i} w_l e^{-d^2_{il}}}.
+
+The weight :math:`w_i` also multiplies the loss of sample i, and sums are divided by the sum of all
+weights. The functions ``nca``, ``mcml``, ``mlkr`` and ``expected_cost`` are the fast NumPy
+implementations of these rules (see :mod:`dimetric.objectives.fast_paths`).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array
+from dimetric.objectives.engine import Rule
+from dimetric.objectives.fast_paths import EXPONENT_FRACTION, weighted_product
+from dimetric.objectives.side import Side
+
+# Returns the block of costs between the targets of the rows and of the columns, in float64.
+Cost = Callable[[Any, Side, Side], Array]
+
+
+class NeighborChoiceRule(Rule):
+    """Base class of rules in which each sample picks a neighbour at random."""
+
+    def n_terms(self, rows: Side, columns: Side) -> float:
+        """Return the sum of the weights, or the number of samples without weights."""
+        return rows.total_weight()
+
+
+def neighbor_probabilities(xp: Any, D: Array, rows: Side, columns: Side) -> Array:
+    """Return the probability that each row picks each column, from squared distances D.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> side = Side.of(np.zeros((3, 1)), weights=np.array([1.0, 1.0, 3.0]))
+    >>> neighbor_probabilities(np, np.zeros((3, 3)), side, side)
+    array([[0.  , 0.25, 0.75],
+           [0.25, 0.  , 0.75],
+           [0.5 , 0.5 , 0.  ]])
+    """
+    D = xp.where(rows.different_sample(columns), D, xp.inf)
+    E = xp.exp(xp.min(D, axis=1, keepdims=True) - D)
+    if columns.weights is not None:
+        E = E * columns.weights[None, :]
+    return E / xp.sum(E, axis=1, keepdims=True)
+
+
+def weighted_by_row(xp: Any, losses: Array, W: Array, rows: Side) -> tuple[Array, Array, float]:
+    """Return the result of ``Rule.block``: the total loss, W and 0.
+
+    Parameters
+    ----------
+    xp : namespace
+        Array namespace.
+    losses : array of shape (b, 1)
+        The loss of each row, without its weight.
+    W : array of shape (b, m)
+        Derivatives of these losses with respect to the squared distances.
+    rows : Side of b points
+        The rows.
+    """
+    if rows.weights is not None:
+        losses, W = losses * rows.weights[:, None], W * rows.weights[:, None]
+    return xp.sum(losses, dtype=xp.float64), W, 0.0
+
+
+def _probabilities(P: np.ndarray, first: int, last: int, side: Side) -> None:
+    """Overwrite the squared distances P of the points first:last with probabilities."""
+    P /= _softmax(P, first, last, side.weights)[1]
+
+
+def _softmax(
+    P: np.ndarray, first: int, last: int, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Overwrite the squared distances P of the points first:last with unnormalised probabilities.
+
+    Returns
+    -------
+    nearest : ndarray of shape (last - first, 1)
+        Squared distance of each point to its nearest neighbour. The unnormalised probability of
+        that neighbour is its weight, or 1 without weights.
+    total : ndarray of shape (last - first, 1)
+        Sum of the unnormalised probabilities of each point.
+    """
+    smallest_exponent = P.dtype.type(EXPONENT_FRACTION) * np.log(np.finfo(P.dtype).tiny)
+    itself = np.arange(last - first), np.arange(first, last)
+    P[itself] = np.inf
+    nearest = P.min(axis=1, keepdims=True)
+    np.subtract(nearest, P, out=P)
+    np.maximum(P, smallest_exponent, out=P)
+    np.exp(P, out=P)
+    P[itself] = 0
+    if weights is not None:
+        P *= weights
+    return nearest, P.sum(axis=1, keepdims=True)
+
+
+def _weighted_block(losses: np.ndarray, W: np.ndarray, first: int, last: int, side: Side) -> float:
+    """Multiply the derivatives W of the rows first:last by their weights. Return the total loss."""
+    if side.weights is not None:
+        weights = side.weights[first:last, None]
+        W *= weights
+        losses = losses * weights
+    return float(losses.sum(dtype=np.float64))
+
+
+def nca(
+    Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
+) -> tuple[float, np.ndarray, float]:
+    """Return the loss, Laplacian product and 0 for ``learners.nca.NCARule``."""
+    tiny = np.finfo(Z.dtype).tiny
+
+    def weigh(P: np.ndarray, first: int, last: int) -> float:
+        scale = 1 / _softmax(P, first, last, side.weights)[1]
+        loss = 0.0
+        for rows, members in side.class_runs(first, last):
+            here = slice(rows.start - first, rows.stop - first)
+            # W = P (same - p): multiply by -p everywhere, then by (p - 1) / p in the same class.
+            p = P[here, members].sum(axis=1, keepdims=True) * scale[here]
+            loss -= _weighted_block(p, P[here], rows.start, rows.stop, side)
+            p = np.maximum(p, tiny)
+            P[here] *= -p * scale[here]
+            P[here, members] *= (p - 1) / p
+        return loss
+
+    return *weighted_product(weigh, Z, V)[:2], 0.0
+
+
+def expected_cost(
+    Z: np.ndarray, V: np.ndarray, side: Side, cost: Cost
+) -> tuple[float, np.ndarray, float]:
+    """Return the loss, Laplacian product and 0 for ``learners.nca.CostRule``."""
+
+    def weigh(P: np.ndarray, first: int, last: int) -> float:
+        _probabilities(P, first, last, side)
+        C = np.asarray(cost(np, side[first:last], side), dtype=P.dtype)
+        means = np.einsum("ij,ij->i", P, C)[:, None]
+        P *= means - C
+        return _weighted_block(means, P, first, last, side)
+
+    return *weighted_product(weigh, Z, V)[:2], 0.0
+
+
+def mlkr(
+    Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
+) -> tuple[float, np.ndarray, float]:
+    """Return the loss, Laplacian product and 0 for ``learners.mlkr.MLKRRule``."""
+    targets = side.target_columns(Z.dtype)
+
+    def weigh(P: np.ndarray, first: int, last: int) -> float:
+        _probabilities(P, first, last, side)
+        predicted = P @ targets
+        errors = targets[first:last] - predicted
+        offsets = np.einsum("ij,ij->i", errors, predicted)[:, None]
+        P *= 2 * (errors @ targets.T - offsets)
+        losses = np.einsum("ij,ij->i", errors, errors)[:, None]
+        return _weighted_block(losses, P, first, last, side)
+
+    return *weighted_product(weigh, Z, V)[:2], 0.0
+
+
+def mcml(
+    Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
+) -> tuple[float, np.ndarray, float]:
+    """Return the loss, Laplacian product and 0 for ``learners.mcml.MCMLRule``."""
+    starts = side.class_starts
+    sizes = np.diff(starts)
+    is_anchor = np.repeat(sizes > 1, sizes)[:, None]
+
+    def weigh(P: np.ndarray, first: int, last: int) -> float:
+        nearest, total = _softmax(P, first, last, side.weights)
+        anchors = is_anchor[first:last]
+        P *= np.where(anchors, -1 / total, 0)
+        return _weighted_block(np.where(anchors, np.log(total) - nearest, 0), P, first, last, side)
+
+    loss, product, _ = weighted_product(weigh, Z, V)
+    # The second term is the scatter within each class, which is linear in M.
+    for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True):
+        members = slice(start, start + size)
+        if size > 1 and side.weights is not None:
+            weights = side.weights[members].astype(np.float64)
+            loss += _add_weighted_pulls(product[members], Z[members], V[members], weights)
+        elif size > 1:
+            weight = 2 * size / (size - 1)
+            deviation = Z[members] - Z[members].mean(axis=0)
+            loss += weight * float(np.sum(deviation**2, dtype=np.float64))
+            product[members] += weight * (V[members] - V[members].mean(axis=0))
+    return loss, product, 0.0
+
+
+def _add_weighted_pulls(
+    product: np.ndarray, Z: np.ndarray, V: np.ndarray, weights: np.ndarray
+) -> float:
+    r"""Return the pulls between the samples of one class, and add their Laplacian product.
+
+    Sample i pulls sample j with the weight :math:`a_i w_j`, where
+    :math:`a_i = w_i / \sum_{l \ne i} w_l`.
+    """
+    before = np.concatenate([[0.0], np.cumsum(weights[:-1])])
+    after = np.concatenate([np.cumsum(weights[:0:-1])[::-1], [0.0]])
+    a, w = (weights / (before + after))[:, None], weights[:, None]
+    Z, V = (A - np.average(A, axis=0, weights=weights) for A in (Z, V))
+    product += a * w.sum() * V + w * a.sum() * V - a * (w.T @ V) - w * (a.T @ V)
+    squares = np.sum(Z.astype(np.float64) ** 2, axis=1, keepdims=True)
+    crossed = (a.T @ Z) @ (w.T @ Z).T
+    return float(np.sum((a * w.sum() + w * a.sum()) * squares) - 2 * crossed.item())
