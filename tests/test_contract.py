@@ -102,6 +102,7 @@ def expected_fit_transform(learner):
 
 @each_check(LEARNERS)
 @pytest.mark.filterwarnings("ignore:NCA did not converge. max_iter=50 reached")
+@pytest.mark.filterwarnings("ignore:LMNN did not converge. the line search failed")
 def test_scikit_learn_checks(estimator, check):
     """A check raises an error if the estimator fails it."""
     check(estimator)
@@ -567,6 +568,7 @@ def test_no_environment_variable_is_needed(name):
     ids=lambda sparse_type: sparse_type.__name__,
 )
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.filterwarnings("ignore:DMLEig did not converge. rounding errors")
 def test_sparse_input_matches_dense(learner, sparse_type, dtype):
     dense = np.where(np.abs(X) > 1, X, 0).astype(dtype)
     data = sparse_type(dense)

@@ -46,7 +46,8 @@ def each_kind(learners=LEARNERS):
 def fitted_to(learner, kind, samples=X, supervision=None, **params):
     """Return a learner fitted to pairs or triplets, which are `SUPERVISION` by default."""
     supervision = SUPERVISION[kind] if supervision is None else supervision
-    params |= {"n_passes": 1}  # further passes need labels to choose targets
+    # Further passes need labels to choose targets, and weights of classes need labels.
+    params |= {"n_passes": 1, "class_weight": None}
     return seeded_clone(learner, **params).fit(samples, **{kind: supervision})
 
 
@@ -283,7 +284,8 @@ def accepts_unlabelled(learner):
 def ignores_unlabelled(learner):
     """Return whether unlabelled samples are left out. LDA and KDA use their total scatter."""
     params = learner.get_params()
-    return "unlabelled_weight" not in params or params.get("shrinkage") == "auto"
+    uses_scatter = "unlabelled_weight" in params and params.get("shrinkage") != "auto"
+    return not uses_scatter and not params.get("unlabelled_reg")
 
 
 @each(accepts_unlabelled, ignores_unlabelled)

@@ -131,6 +131,8 @@ REQUIRED = {
     "n_samples": [24, 5, 2],
     "order": [np.arange(24)[::-1], [0, 0], [], np.arange(3.0)],
     "function": [lambda x: (float(np.sum(x * x)), 2 * x), lambda x: (np.nan, x), None],
+    "x": [X[0], X[:2], X[0, :3], FRAME.iloc[0, :4], None],
+    "x2": [X[1], X[2:4], np.full(4, np.nan), [1.0], 3],
     "x0": [np.ones(3), np.zeros(0), [1.0, 2.0], np.full(2, np.nan), np.ones((2, 2))],
     "groups": [None, np.arange(24) // 4, np.array(["g", "h", "i"])[Y], [1, 2], np.arange(24.0)],
     "folder": [".", "absent"],
