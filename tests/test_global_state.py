@@ -185,6 +185,8 @@ LONG_CALLS = {
 
 
 @pytest.mark.slow
+# Python ignores an interrupt while it closes a generator.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", LONG_CALLS)
 def test_interrupts_at_random_calls_leave_global_settings_alone(name):
     counter = Interrupter()
