@@ -9,6 +9,7 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, fit_method
+from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners._partial_fit import check_sum_of_weights, keep, with_block
 from dimetric.linalg.scatter import Moments, rounding_bounds
@@ -35,6 +36,9 @@ class Covariance(LinearMetric):
     reg : float, default=0.0
         Ridge added to :math:`\Sigma`, relative to the mean variance. A positive value gives M full
         rank.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        "auto" chooses a on held-out samples. None stands for 0.
 
     Attributes
     ----------
@@ -62,10 +66,12 @@ class Covariance(LinearMetric):
     _accepts_weights: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "reg": [Interval(Real, 0, None, closed="left")],
+        **MIX_PARAMETER,
     }
 
-    def __init__(self, *, reg: float = 0.0) -> None:
+    def __init__(self, *, reg: float = 0.0, identity_mix: float | str | None = None) -> None:
         self.reg = reg
+        self.identity_mix = identity_mix
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         X, factor = rescale_for_squares(X)

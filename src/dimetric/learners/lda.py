@@ -15,6 +15,7 @@ from dimetric._arrays.validation import (
 )
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._warnings import warn
+from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._input import CLASS_PARAMETERS, encoded_labels
 from dimetric.learners._lda_scatter import (
     ClassMoments,
@@ -77,6 +78,9 @@ class LDA(LinearMetric):
         and the total covariance by the Ledoit-Wolf estimate [2]_ on standardised features.
     reg : float, default=0.0
         Ridge: :math:`reg\, \mathrm{tr}(S_w) / d\, I` is added to :math:`S_w`.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        "auto" chooses a on held-out samples. None stands for 0.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
         same total weight.
@@ -123,6 +127,7 @@ class LDA(LinearMetric):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
         "reg": [Interval(Real, 0, None, closed="left")],
+        **MIX_PARAMETER,
         **CLASS_PARAMETERS,
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
     }
@@ -134,6 +139,7 @@ class LDA(LinearMetric):
         *,
         shrinkage: float | str | None = None,
         reg: float = 0.0,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_weight: float = 0.1,
@@ -141,6 +147,7 @@ class LDA(LinearMetric):
         self.n_components = n_components
         self.shrinkage = shrinkage
         self.reg = reg
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
