@@ -96,6 +96,7 @@ class ANMM(LinearMetric):
     }
 
     _min_classes: ClassVar[int] = 2
+    _reduces_dimension: ClassVar[bool] = True
     _accepts_weights: ClassVar[bool] = True
 
     def __init__(

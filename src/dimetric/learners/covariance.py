@@ -9,7 +9,6 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, fit_method
-from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners._partial_fit import check_sum_of_weights, keep, with_block
 from dimetric.linalg.scatter import Moments, rounding_bounds
@@ -36,9 +35,9 @@ class Covariance(LinearMetric):
     reg : float, default=0.0
         Ridge added to :math:`\Sigma`, relative to the mean variance. A positive value gives M full
         rank.
-    identity_mix : float in [0, 1], "auto" or None, default=None
+    identity_mix : float in [0, 1] or None, default=None
         Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
-        "auto" chooses a on held-out samples. None stands for 0.
+        None stands for 0. The map then has n_features rows. "auto" would need labels.
 
     Attributes
     ----------
@@ -66,10 +65,10 @@ class Covariance(LinearMetric):
     _accepts_weights: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "reg": [Interval(Real, 0, None, closed="left")],
-        **MIX_PARAMETER,
+        "identity_mix": [Interval(Real, 0, 1, closed="both"), None],
     }
 
-    def __init__(self, *, reg: float = 0.0, identity_mix: float | str | None = None) -> None:
+    def __init__(self, *, reg: float = 0.0, identity_mix: float | None = None) -> None:
         self.reg = reg
         self.identity_mix = identity_mix
 
@@ -118,6 +117,7 @@ class Covariance(LinearMetric):
             S, T, _ = self._whitened(moments, rounding)
             if T.shape[0] > 0:
                 metadata = self._set_fitted_attributes(S, T, X, is_root=True)
+                metadata |= self._mix_with_identity()
                 self._metadata = metadata | {"time": perf_counter() - started}
         return self
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like
+from dimetric._arrays.namespaces import Array, asarray_like, to_host
 from dimetric._compat import Interval
 from dimetric.learners._fitting.convex import ConvexMetric, certificate_metadata
 from dimetric.learners._fitting.margin_stages import sharp_objective, solve_in_stages
@@ -199,6 +199,13 @@ class LMNN(MeanLossMetric[Smoothable]):
         self.mu = mu
         self.targets = targets
         self.n_passes = n_passes
+
+    def _select_rows(self, rows: np.ndarray) -> None:
+        if self.targets is not None:
+            targets = np.asarray(to_host(self.targets))
+            new_row = np.full(len(targets) + 1, -1)  # the last entry maps -1 to -1
+            new_row[rows] = np.arange(len(rows))
+            self.targets = new_row[targets[rows]]
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         has_triplets = isinstance(supervision, Triplets)
