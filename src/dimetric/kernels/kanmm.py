@@ -42,7 +42,7 @@ class KANMM(KernelizedMetric):
         Matrix with orthonormal rows: "map" is the map L in feature space, "coefficients" is A.
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`.
-    class_weight, unlabelled
+    identity_mix, class_weight, unlabelled
         See :class:`~dimetric.ANMM`.
 
     Attributes
@@ -80,6 +80,7 @@ class KANMM(KernelizedMetric):
         n_enemies: int = 1,
         orthonormal: str = "map",
         kernel: KernelLike = "rbf",
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
     ) -> None:
@@ -88,17 +89,29 @@ class KANMM(KernelizedMetric):
         self.n_enemies = n_enemies
         self.orthonormal = orthonormal
         self.kernel = kernel
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
 
     def _linear(self) -> ANMM:
-        return ANMM(self.n_components, n_friends=self.n_friends, n_enemies=self.n_enemies)
+        return ANMM(
+            self.n_components,
+            n_friends=self.n_friends,
+            n_enemies=self.n_enemies,
+            identity_mix=self.identity_mix,
+        )
 
     def _fit_in_space(
         self, X: Array, supervision: Supervision | None, progress: Progress
     ) -> dict[str, Any]:
         if self.orthonormal == "map":
             return super()._fit_in_space(X, supervision, progress)
+        if self.identity_mix is not None:
+            raise ValueError(
+                f"identity_mix={self.identity_mix!r} needs a map in feature space, but "
+                "orthonormal='coefficients' learns coefficients. Set orthonormal='map', or "
+                "identity_mix=None."
+            )
         weights = weights_of(supervision)
         coordinates = self._fit_coordinates(X, self._kernel_rank(), weights, principal=False)
         m = len(coordinates.mean)

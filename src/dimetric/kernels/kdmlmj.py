@@ -38,7 +38,7 @@ class KDMLMJ(KernelizedMetric):
         Shrinkage of both covariances, as in :class:`~dimetric.DMLMJ`. It is `reg` in the metadata.
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`.
-    class_weight, unlabelled
+    identity_mix, class_weight, unlabelled
         See :class:`~dimetric.DMLMJ`.
 
     Attributes
@@ -71,6 +71,7 @@ class KDMLMJ(KernelizedMetric):
         n_neighbors: int = 3,
         alpha: float = 0.03,
         kernel: KernelLike = "rbf",
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
     ) -> None:
@@ -78,11 +79,17 @@ class KDMLMJ(KernelizedMetric):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.kernel = kernel
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
 
     def _linear(self) -> DMLMJ:
-        return DMLMJ(self.n_components, n_neighbors=self.n_neighbors, alpha=self.alpha)
+        return DMLMJ(
+            self.n_components,
+            n_neighbors=self.n_neighbors,
+            alpha=self.alpha,
+            identity_mix=self.identity_mix,
+        )
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         return super()._fit(X, supervision, progress) | {"reg": float(self.alpha)}

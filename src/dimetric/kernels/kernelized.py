@@ -87,7 +87,7 @@ class KernelizedMetric(KernelMetric):
         def mapped(L: Array) -> dict[str, Array]:
             return self._map_attributes(coordinates, _with_fixed_signs(L, Z), X)
 
-        facts = learner._fit(Z, supervision, _FeatureSpaceProgress(progress, mapped))
+        facts = learner._learn(Z, supervision, _FeatureSpaceProgress(progress, mapped))
         for name, value in mapped(learner.components_).items():
             setattr(self, name, value)
         if "n_iter" in facts:

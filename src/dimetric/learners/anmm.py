@@ -9,6 +9,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._fitting.ordering import in_canonical_order
+from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._input import CLASS_PARAMETERS
 from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.sample_span import span_coordinates
@@ -45,6 +46,9 @@ class ANMM(LinearMetric):
         friends.
     n_enemies : int, default=1
         Number of enemies.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        "auto" chooses a on held-out samples. None stands for 0.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
         same total weight.
@@ -87,10 +91,12 @@ class ANMM(LinearMetric):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "n_friends": [Interval(Integral, 1, None, closed="left")],
         "n_enemies": [Interval(Integral, 1, None, closed="left")],
+        **MIX_PARAMETER,
         **CLASS_PARAMETERS,
     }
 
     _min_classes: ClassVar[int] = 2
+    _reduces_dimension: ClassVar[bool] = True
     _accepts_weights: ClassVar[bool] = True
 
     def __init__(
@@ -99,12 +105,14 @@ class ANMM(LinearMetric):
         *,
         n_friends: int = 3,
         n_enemies: int = 1,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_friends = n_friends
         self.n_enemies = n_enemies
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
 

@@ -10,6 +10,7 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric._warnings import warn
 from dimetric.learners._fitting.ordering import in_canonical_order
+from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._input import CLASS_PARAMETERS
 from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.sample_span import span_coordinates
@@ -58,6 +59,9 @@ class DMLMJ(LinearMetric):
         constant, would dominate :math:`\Sigma_S^{-1}`. With many features and few samples, 0.1
         classifies much better than 0. Otherwise, 0.1 and 0 classify equally well. With 0,
         directions in which no friends differ are dropped.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        "auto" chooses a on held-out samples. None stands for 0.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
         same total weight.
@@ -98,6 +102,7 @@ class DMLMJ(LinearMetric):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, 1, closed="left")],
+        **MIX_PARAMETER,
         **CLASS_PARAMETERS,
     }
     _accepts_weights = True
@@ -110,12 +115,14 @@ class DMLMJ(LinearMetric):
         *,
         n_neighbors: int = 3,
         alpha: float = 0.1,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.alpha = alpha
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
 

@@ -15,6 +15,7 @@ from dimetric._arrays.validation import (
 )
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._warnings import warn
+from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._input import CLASS_PARAMETERS, encoded_labels
 from dimetric.learners._lda_scatter import (
     ClassMoments,
@@ -23,27 +24,16 @@ from dimetric.learners._lda_scatter import (
     pencil_of,
 )
 from dimetric.learners._linear import LinearMetric
-from dimetric.learners._partial_fit import class_weight_in_block, weighted_rows
+from dimetric.learners._partial_fit import (
+    class_weight_in_block,
+    supports_partial_fit,
+    weighted_rows,
+)
 from dimetric.linalg.row_basis import dense_block
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs, top_ratio
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
-
-
-def _supports_partial_fit(learner: "LDA") -> bool:
-    """Return True, or raise if the shrinkage does not allow partial_fit."""
-    if learner.shrinkage == "auto":
-        raise AttributeError(
-            "shrinkage='auto' needs all samples at once. For partial_fit, set shrinkage to None or "
-            "to a float in [0, 1]."
-        )
-    if isinstance(learner.class_weight, str):
-        raise AttributeError(
-            f"class_weight={learner.class_weight!r} needs all labels at once. For partial_fit, "
-            "pass a dict, or sample_weight."
-        )
-    return True
 
 
 class LDA(LinearMetric):
@@ -77,6 +67,9 @@ class LDA(LinearMetric):
         and the total covariance by the Ledoit-Wolf estimate [2]_ on standardised features.
     reg : float, default=0.0
         Ridge: :math:`reg\, \mathrm{tr}(S_w) / d\, I` is added to :math:`S_w`.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        "auto" chooses a on held-out samples. None stands for 0.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
         same total weight.
@@ -119,10 +112,12 @@ class LDA(LinearMetric):
 
     means_: Array
     _min_classes: ClassVar[int] = 2
+    _reduces_dimension: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
         "reg": [Interval(Real, 0, None, closed="left")],
+        **MIX_PARAMETER,
         **CLASS_PARAMETERS,
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
     }
@@ -134,6 +129,7 @@ class LDA(LinearMetric):
         *,
         shrinkage: float | str | None = None,
         reg: float = 0.0,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_weight: float = 0.1,
@@ -141,6 +137,7 @@ class LDA(LinearMetric):
         self.n_components = n_components
         self.shrinkage = shrinkage
         self.reg = reg
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
@@ -178,7 +175,7 @@ class LDA(LinearMetric):
         self.offset_, self.means_ = self.offset_ / factor, self.means_ / factor
         return self._cast_to_dtype_of(X)
 
-    @available_if(_supports_partial_fit)
+    @available_if(supports_partial_fit)
     @fit_method
     def partial_fit(self, X: Array, y: Array | None = None, *, sample_weight: Any = None) -> Self:
         """Update the map with another block of samples.
@@ -228,7 +225,8 @@ class LDA(LinearMetric):
         if bool(namespace(within).any(within != 0)):
             pencil = self._pencil(moments)
             self._set_fitted_attributes(moments, pencil, pencil.whitening()[0])
-            self._metadata |= self._cast_to_dtype_of(X) | {"time": perf_counter() - started}
+            self._metadata |= self._cast_to_dtype_of(X) | self._mix_with_identity()
+            self._metadata["time"] = perf_counter() - started
         return self
 
     def _seen(self) -> ClassMoments | None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like
+from dimetric._arrays.namespaces import Array, asarray_like, to_host
 from dimetric._compat import Interval
 from dimetric.learners._fitting.convex import ConvexMetric, certificate_metadata
 from dimetric.learners._fitting.margin_stages import sharp_objective, solve_in_stages
@@ -93,6 +93,9 @@ class LMNN(MeanLossMetric[Smoothable]):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        "auto" chooses a on held-out samples or triplets. None stands for 0.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
@@ -169,6 +172,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         tol: float = 1e-6,
         reg: float = 0.0,
         warm_start: bool = False,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_reg: float = 0.0,
@@ -184,6 +188,7 @@ class LMNN(MeanLossMetric[Smoothable]):
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            identity_mix=identity_mix,
             class_weight=class_weight,
             unlabelled=unlabelled,
             unlabelled_reg=unlabelled_reg,
@@ -194,6 +199,13 @@ class LMNN(MeanLossMetric[Smoothable]):
         self.mu = mu
         self.targets = targets
         self.n_passes = n_passes
+
+    def _select_rows(self, rows: np.ndarray) -> None:
+        if self.targets is not None:
+            targets = np.asarray(to_host(self.targets))
+            new_row = np.full(len(targets) + 1, -1)  # the last entry maps -1 to -1
+            new_row[rows] = np.arange(len(rows))
+            self.targets = new_row[targets[rows]]
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         has_triplets = isinstance(supervision, Triplets)

@@ -90,6 +90,9 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         targets and few samples.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        "auto" chooses a on held-out samples. None stands for 0.
     unlabelled : float or None, default=None
         Value of `y` that marks samples without a target. These samples are ignored, unless
         ``unlabelled_reg > 0``.
@@ -150,6 +153,7 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         tol: float = 1e-2,
         reg: float = 0.1,
         warm_start: bool = False,
+        identity_mix: float | str | None = None,
         unlabelled: float | None = None,
         unlabelled_reg: float = 0.0,
         verbose: int = 0,
@@ -164,6 +168,7 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         self.tol = tol
         self.reg = reg
         self.warm_start = warm_start
+        self.identity_mix = identity_mix
         self.unlabelled = unlabelled
         self.unlabelled_reg = unlabelled_reg
         self.verbose = verbose

@@ -13,18 +13,16 @@ from dimetric.objectives.costs import (
     COST_NAMES,
     MAX_SAMPLES_FOR_INFIMUM,
     CostFunction,
+    CostRule,
     checked_table,
     mean_cost,
-    mean_smallest_cost,
     table_cost,
     target_cost,
 )
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 from dimetric.objectives.softmax import (
-    Cost,
     NeighborChoiceRule,
-    expected_cost,
     nca,
     neighbor_probabilities,
     weighted_by_row,
@@ -59,51 +57,6 @@ class NCARule(NeighborChoiceRule):
     def infimum(self, rows: Side, columns: Side) -> float:
         """Return minus the fraction of samples that have another sample of their class."""
         return -rows.total_weight(rows.n_friends(columns) > 0) / rows.total_weight()
-
-
-class CostRule(NeighborChoiceRule):
-    r"""The loss of NCA with costs: the expected cost of the neighbour that a sample picks.
-
-    With :math:`\bar{c}_i = \sum_j p_{ij} c_{ij}`, the derivatives are
-    :math:`W_{ij} = p_{ij} (\bar{c}_i - c_{ij})`.
-
-    Parameters
-    ----------
-    cost : callable
-        The cost between targets, see :mod:`dimetric.objectives.costs`.
-    mean : float
-        Mean cost of all pairs, by which costs are divided.
-    unit : float
-        The mean cost in the user's unit of the targets.
-    """
-
-    def __init__(self, cost: Cost, mean: float, unit: float) -> None:
-        self._cost, self._mean, self.unit = cost, mean, unit
-
-    def relative_cost(self, xp: Any, rows: Side, columns: Side) -> Array:
-        """Return the costs of a block, divided by the mean cost."""
-        return self._cost(xp, rows, columns) / self._mean
-
-    def fast(
-        self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
-    ) -> tuple[float, np.ndarray, float]:
-        """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
-        return expected_cost(Z, V, side, self.relative_cost)
-
-    def block(
-        self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
-    ) -> tuple[Array, Array, float]:
-        """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        P = neighbor_probabilities(xp, D, rows, columns)
-        C = xp.astype(self.relative_cost(xp, rows, columns), P.dtype)
-        means = xp.sum(P * C, axis=1, keepdims=True)
-        return weighted_by_row(xp, means, P * (means - C), rows)
-
-    def infimum(self, rows: Side, columns: Side) -> float:
-        """Return the mean of the smallest cost of each sample, or -inf if it is not known."""
-        if rows is not columns:
-            return -np.inf
-        return mean_smallest_cost(self.relative_cost, namespace(rows.positions), rows)
 
 
 class NCA(MeanLossMetric[PairwiseObjective]):
@@ -168,6 +121,9 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         because numbers and sets of labels are easier to overfit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        "auto" chooses a on held-out samples. None stands for 0.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
@@ -241,6 +197,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         tol: float = 1e-5,
         reg: float | None = None,
         warm_start: bool = False,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_reg: float = 0.0,
@@ -256,6 +213,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            identity_mix=identity_mix,
             class_weight=class_weight,
             unlabelled=unlabelled,
             unlabelled_reg=unlabelled_reg,

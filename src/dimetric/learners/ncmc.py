@@ -58,6 +58,9 @@ class NCMC(CentroidMetric):
         does not depend on their unit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        "auto" chooses a on held-out samples. None stands for 0.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
@@ -131,6 +134,7 @@ class NCMC(CentroidMetric):
         tol: float = 1e-5,
         reg: float = 0.0,
         warm_start: bool = False,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_reg: float = 0.0,
@@ -146,6 +150,7 @@ class NCMC(CentroidMetric):
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            identity_mix=identity_mix,
             class_weight=class_weight,
             unlabelled=unlabelled,
             unlabelled_reg=unlabelled_reg,

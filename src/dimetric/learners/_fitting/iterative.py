@@ -15,6 +15,7 @@ from dimetric._arrays.namespaces import Array
 from dimetric._compat import Interval, Progress, check_params
 from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem, Solution
 from dimetric.learners._fitting.verbose import report
+from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._linear import LinearMetric
 from dimetric.solvers import Result, Solver
 from dimetric.solvers.result import DIVERGED, FLAT_START, SLOW_START, STALLED
@@ -33,6 +34,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         "solver": [str, Solver],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        **MIX_PARAMETER,
         "verbose": ["verbose"],
     }
     _remedy: ClassVar[str] = "Increase max_iter or tol, or scale the features."

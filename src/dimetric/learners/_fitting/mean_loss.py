@@ -107,6 +107,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         tol: float = 1e-5,
         reg: float | None = 0.0,
         warm_start: bool = False,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_reg: float = 0.0,
@@ -121,6 +122,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         self.tol = tol
         self.reg = reg
         self.warm_start = warm_start
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.unlabelled_reg = unlabelled_reg
