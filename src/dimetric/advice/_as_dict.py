@@ -24,6 +24,7 @@ def comparison_dict(comparison: "Comparison") -> dict[str, Any]:
     verdict = {
         "text": comparison.verdict,
         "learner": choice.best,
+        "chosen": choice.chosen,
         "params": choice.params,
         "better": choice.posterior.right,
         "equivalent": choice.posterior.rope,

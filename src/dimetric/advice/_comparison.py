@@ -63,7 +63,8 @@ class Comparison:
     def verdict(self) -> str:
         """Whether the best learner beats the Euclidean distance, in one sentence.
 
-        For numbers, a second sentence has the mean scores of both.
+        A second sentence follows if the model uses the Euclidean distance. For numbers, the last
+        sentence has the mean scores of both.
         """
         if not self.samples.task.is_regression:
             return self.choice.verdict
@@ -91,6 +92,14 @@ class Comparison:
         return self.choice.best
 
     @property
+    def chosen(self) -> str:
+        """Name of the distance that the fitted model uses: `best` or "Euclidean".
+
+        It is "Euclidean" unless `best` is more likely to be better than to be worse.
+        """
+        return self.choice.chosen
+
+    @property
     def posterior(self) -> Posterior:
         """Probabilities that Euclidean is better, both are equivalent, or `best` is better."""
         return self.choice.posterior
@@ -116,8 +125,7 @@ class Comparison:
         """The fitted model, which accepts new rows with the same columns.
 
         It encodes columns, scales features, and predicts classes or numbers by nearest neighbours
-        under the best learner's distance, or under the Euclidean distance if that is better. It is
-        fitted to as many rows as the budget allows.
+        under the distance that `chosen` names. It is fitted to as many rows as the budget allows.
         """
         return self._timed("learner", self._fit)
 
@@ -146,7 +154,7 @@ class Comparison:
         n, n_fitted = len(self.samples.y), self._n_model_rows
         params = ", ".join(f"{name}={value!r}" for name, value in self.choice.params.items())
         name = f"{self.best} ({params})" if params else self.best
-        distance = "the Euclidean distance" if self.choice.baseline_is_better else name
+        distance = name if self.chosen == self.best else "the Euclidean distance"
         verb = (
             f"predicts {self.samples.target}" if self.samples.task.is_regression else "classifies"
         )
@@ -261,7 +269,7 @@ class Comparison:
         seconds = max(seconds, SETTINGS.min_model_seconds)
         n_fitted = choice.n_race_rows * (n_folds - 1) / n_folds  # in each fold of the race
         # The time of a fit grows with the number of pairs of rows.
-        growth = (seconds / max(choice.fit_seconds[choice.best], SETTINGS.min_fit_seconds)) ** 0.5
+        growth = (seconds / max(choice.fit_seconds[choice.chosen], SETTINGS.min_fit_seconds)) ** 0.5
         max_rows = int(min(SETTINGS.max_model_rows, max(n_fitted, growth * n_fitted)))
         return min(len(self.samples.y), max_rows)
 
@@ -271,7 +279,7 @@ class Comparison:
         if n_rows < len(y):
             rng = np.random.default_rng(self.random_state)
             rows = np.sort(rng.permutation(len(y))[:n_rows])
-        learner = None if self.choice.baseline_is_better else self.choice.learner
+        learner = self.choice.learner if self.chosen == self.best else None
         model = table_pipeline(
             learner,
             n_neighbors=self.n_neighbors,

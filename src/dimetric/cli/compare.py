@@ -231,7 +231,7 @@ def _score_table(choice: "Choice") -> "Table":
             task.text(row.std),
             gain,
             f"{row.seconds:.3f}",
-            style="bold" if row.learner == choice.best else "dim" if is_reference else "",
+            style="bold" if row.learner == choice.chosen else "dim" if is_reference else "",
         )
     return table
 

@@ -245,7 +245,7 @@ def _example(record: ReportRecord, changed: ChangedNeighbors) -> _Example:
 
 def _explanations(record: ReportRecord) -> list[_Explanation]:
     """Explain changed neighbours, unless the fitted model uses the Euclidean distance."""
-    if record.choice.baseline_is_better:
+    if record.choice.chosen == BASELINE:
         return []
     return [_explanation(record, each) for each in record.insight.explained_changes]
 

@@ -105,14 +105,23 @@ class Choice:
     reference_seconds: dict[str, float] = field(default_factory=dict)
 
     @property
-    def verdict(self) -> str:
-        """One sentence that says whether the best learner beats the baseline."""
-        return verdict(BASELINE, self.best, self.posterior)
+    def chosen(self) -> str:
+        """Name of the distance that the fitted model uses: `best`, or the baseline.
+
+        It is the baseline unless `best` is more likely to be better than to be worse.
+        """
+        return self.best if self.posterior.right > self.posterior.left else BASELINE
 
     @property
-    def baseline_is_better(self) -> bool:
-        """Whether the baseline is probably better. The fitted model then uses the baseline."""
-        return self.posterior.left > max(self.posterior.rope, self.posterior.right)
+    def verdict(self) -> str:
+        """Whether the best learner beats the baseline, in one sentence.
+
+        A second sentence follows if the fitted model uses the baseline.
+        """
+        sentence = verdict(BASELINE, self.best, self.posterior)
+        if self.chosen == self.best:
+            return sentence
+        return f"{sentence} No learner beat Euclidean, so the model uses the Euclidean distance."
 
     @property
     def mean_scores(self) -> dict[str, float]:
