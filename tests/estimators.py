@@ -156,8 +156,10 @@ VARIANTS = {
 MODELS = [
     KNNClassifier(),
     KNNClassifier(2, learner=LDA(), weights="distance"),
+    KNNClassifier(learner=LDA(), weights="softmax"),
     KNNRegressor(),
     KNNRegressor(learner=PCA(1), weights="distance"),
+    KNNRegressor(weights="softmax"),
     NCMClassifier(),
     NCMClassifier(LDA()),
     NCMCClassifier(2, random_state=0),

@@ -62,6 +62,7 @@ CLASSIFIERS = [
     KNNClassifier(5, learner=NCA(2), weights="distance"),
     KNNClassifier(learner=KPCA(2)),
     KNNClassifier(learner=make_pipeline(StandardScaler(), LDA())),
+    KNNClassifier(learner=LDA(), weights="softmax"),
     KNNRegressor(learner=PCA(2)),
     NCMClassifier(NCMML()),
     NCMCClassifier(2, random_state=0),

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
-from dimetric._compat import Interval, fit_method
+from dimetric._compat import Interval, StrOptions, fit_method
 from dimetric.classify._neighbors import points_like
 from dimetric.classify._votes import Weights, weight_function
 from dimetric.classify._weights import ClassWeights
@@ -96,6 +96,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
     _min_samples = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KNNClassifier._parameter_constraints,
+        "weights": [StrOptions({"uniform", "distance"}), callable, None],
         "mu": [Interval(Real, 0, 1, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -226,6 +227,9 @@ class MultiMetricKNNClassifier(KNNClassifier):
             yield others, search(other_queries @ L.T, min(k, size), points @ L.T)
         if size > 1:
             yield members, search(points @ L.T, min(k, size - 1))
+
+    def _votes(self, X: Array | None) -> list[np.ndarray]:
+        return self._votes_of(*self._neighborhoods(X))
 
     def _votes_of(self, near: "ClassNeighborhoods", k: int) -> list[np.ndarray]:
         function, weights = weight_function(self.weights), self._weights_of_votes()

@@ -262,6 +262,9 @@ def _check_relations(model: Any) -> None:
     for weights in (attributes.get("_vote_weights"), attributes.get("_sample_weights")):
         if weights is not None and np.any(weights <= 0):
             raise ValueError(f"the sample weights of {name} must be positive")
+    temperature = attributes.get("temperature_", 0 if attributes.get("weights") == "softmax" else 1)
+    if temperature <= 0:
+        raise ValueError(f"the temperature of {name} must be positive")
     if name == "TableEncoder" and not _is_valid_encoder(attributes):
         raise ValueError(f"{name} must have a list of categories, or None, for each column")
     kernel = attributes.get("_kernel")

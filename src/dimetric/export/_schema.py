@@ -99,6 +99,7 @@ SCHEMA = {
     "NeighborsEstimator": {
         "_points": "float n k",
         "n_samples_fit_": "count",
+        "temperature_": "maybe number",
         "_vote_weights": "maybe float n",
         "_rows": "maybe int n",
     },
