@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 from benchmark_runs import FailingLearner, LoggingLearner
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.datasets import load_iris, load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
 import dimetric
-from dimetric import KDA, LDA, NCA, NCMML, PCA
+from dimetric import KDA, LDA, NCA, NCMML, PCA, NCMClassifier
 from dimetric.advice._candidates import candidate_grid, candidate_learners
 from dimetric.advice._choose import _limit_to_time, choose
 from dimetric.advice._insight import insight
@@ -17,6 +20,7 @@ from dimetric.advice._stratified import stratified_rows
 from dimetric.benchmark._cell import Cell
 from dimetric.data import make_parallel_bands
 from dimetric.kernels import Kernel
+from dimetric.selection._splits import splits
 
 
 def shifted(n_samples, n_features):
@@ -251,3 +255,36 @@ def test_insight_of_one_feature_and_small_classes():
     found = insight(PCA(1), X, y, ["x"], random_state=0)
     assert found.before.shape == (20, 2)
     assert found.n_test > 0
+
+
+class CentroidsUnderLDA(ClassifierMixin, TransformerMixin, BaseEstimator):
+    """A learner that predicts by itself."""
+
+    def fit(self, X, y):
+        self.classes_, self.model_ = np.unique(y), NCMClassifier(learner=LDA()).fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def transform(self, X):
+        return self.model_.learner_.transform(X)
+
+
+def test_a_classifier_is_compared_by_its_own_predictions():
+    X, y = shifted(120, 20)
+    model = CentroidsUnderLDA()
+    found = dimetric.compare(X, y, learners={"centroids": model}, cv=3, budget=60, random_state=0)
+    folds, _ = splits(X, y, 3, random_state=0, groups=np.arange(120))
+    expected = [
+        np.mean(make_pipeline(MinMaxScaler(), model).fit(X[a], y[a]).predict(X[b]) == y[b])
+        for a, b in folds
+    ]
+    np.testing.assert_allclose(found.scores["centroids"], expected)
+    assert found.chosen == "centroids"
+    assert "The model classifies by centroids, trained" in found.learner_description
+    assert isinstance(found.learner[-1], CentroidsUnderLDA)
+    assert found.transform(X[:3]).shape == (3, 1)
+    assert len(found.insight.corrected_errors) > len(found.insight.new_errors)
+    assert next(iter(found.insight.importance)) == found.samples.feature_names[0]
+    assert "centroids" in found._repr_html_()

@@ -3,6 +3,7 @@
 from typing import Any
 
 import dimetric
+from dimetric.advice._race_options import predicts
 from dimetric.advice._settings import SETTINGS
 from dimetric.kernels import Kernel
 from dimetric.kernels.kernel import FUNCTION_PARAMETERS
@@ -77,7 +78,8 @@ def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
     Parameters
     ----------
     learner : learner
-        The learner. If its kernel is given by name, the grid has no kernel parameters.
+        The learner. If its kernel is given by name, the grid has no kernel parameters. The grid
+        of a classifier is empty.
     n_features : int
         Number of features.
 
@@ -88,6 +90,8 @@ def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
     >>> candidate_grid(dimetric.KPCA(kernel=Kernel()), 13)
     {'kernel__gamma': ['scale', 'auto']}
     """
+    if predicts(learner):
+        return {}
     current = learner.get_params()
     half, quarter = max(1, n_features // 2), max(1, n_features // 4)
     alternatives: dict[str, dict[str, list[Any]]] = {

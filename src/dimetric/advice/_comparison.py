@@ -15,6 +15,7 @@ from dimetric._files import atomic_write
 from dimetric._versions import installed_versions
 from dimetric.advice._insight import insight
 from dimetric.advice._model import table_pipeline
+from dimetric.advice._race_options import predicts
 from dimetric.advice._samples import LabelledSamples
 from dimetric.advice._settings import SETTINGS
 from dimetric.report._outcome import outcome, references_note
@@ -158,7 +159,10 @@ class Comparison:
         verb = (
             f"predicts {self.samples.target}" if self.samples.task.is_regression else "classifies"
         )
-        model = f"The model {verb} by {self.n_neighbors} nearest neighbours under {distance}"
+        by = f"{self.n_neighbors} nearest neighbours under {distance}"
+        if self.chosen == self.best and predicts(self.choice.learner):
+            by = name
+        model = f"The model {verb} by {by}"
         if n_fitted == n:
             return f"{model}, trained on all {n:,} rows."
         return (

@@ -78,7 +78,11 @@ class Choice:
     n_race_rows, n_final_rows : int
         Number of rows in the race and in the final.
     posterior : Posterior
-        Result of the Bayesian test of the baseline (left) against the best learner (right).
+        Result of the Bayesian test of the baseline (left) against the best learner (right). The
+        test subtracts `selection_bias` from the scores of the best learner.
+    selection_bias : float
+        Estimate of how much too good the score of the best learner is, because the same rows chose
+        it. 0 if the final used other rows.
     task : Task
         What the target contains, and how predictions are scored.
     references : dict of str to ndarray of shape (n_folds,)
@@ -100,6 +104,7 @@ class Choice:
     n_race_rows: int
     n_final_rows: int
     posterior: Posterior = field(repr=False)
+    selection_bias: float = 0.0
     task: Task = CLASSIFICATION
     references: dict[str, np.ndarray] = field(default_factory=dict)
     reference_seconds: dict[str, float] = field(default_factory=dict)
