@@ -18,7 +18,6 @@ from dimetric._arrays.namespaces import (
 )
 from dimetric._arrays.squared_distances import squared_distances, squared_norms
 from dimetric._compat import Progress
-from dimetric._warnings import warn
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._identity_mix import mixed
 from dimetric.learners._pair_scoring import area_under_curve
@@ -36,7 +35,7 @@ MAX_HELD_OUT = 1000  # samples of a part that are scored
 Scores = tuple[np.ndarray, np.ndarray]
 
 
-def choose_mix(learner: Any, X: Array, supervision: Supervision | None) -> dict[str, Any]:
+def choose_mix(learner: Any, X: Array, supervision: Supervision | None) -> dict[str, Any] | None:
     r"""Choose the weight of the identity by cross-validation in four parts.
 
     The learner is fitted once without each part, with no mixing. The squared distance of a mixed
@@ -51,20 +50,15 @@ def choose_mix(learner: Any, X: Array, supervision: Supervision | None) -> dict[
 
     Returns
     -------
-    metadata : dict
+    metadata : dict or None
         The weight `identity_mix`, and the `identity_mix_scores` of the weights
-        `identity_mix_grid`. Without scores, the weight is 0.
+        `identity_mix_grid`. None if nothing can be held out.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all samples gives the warnings that matter
         parts = list(_scored_parts(learner, X, supervision))
     if not parts:
-        warn(
-            f"identity_mix='auto' of {learner._name} has too few samples, pairs or triplets to "
-            "hold some out, so the metric is not mixed with the identity. Set identity_mix to a "
-            "number.",
-        )
-        return {"identity_mix": 0.0}
+        return None
     values, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
     scores = np.average(values, axis=0, weights=weights)
     if isinstance(supervision, Targets):
