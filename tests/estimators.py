@@ -69,10 +69,15 @@ VARIANTS = {
         {"n_components": 2, "svd_solver": "randomized", "random_state": 0},
         {"n_components": 1, "svd_solver": "arpack", "random_state": 0},
     ],
-    Covariance: [{}, {"reg": 0.1}],
+    Covariance: [{}, {"reg": 0.1}, {"identity_mix": 0.2}],
     LDA: [{}, {"n_components": 1}, {"shrinkage": 0.3}, {"shrinkage": "auto"}, {"reg": 0.1}],
     ANMM: [{}, {"n_components": 2}, {"n_components": 1, "n_friends": 1, "n_enemies": 4}],
-    DMLMJ: [{}, {"n_components": 2}, {"n_components": 2, "n_neighbors": 1, "alpha": 0.0}],
+    DMLMJ: [
+        {},
+        {"n_components": 2},
+        {"n_components": 2, "n_neighbors": 1, "alpha": 0.0},
+        {"identity_mix": "auto"},
+    ],
     NCA: [
         {},
         {"n_components": 2, "reg": 0.01},
@@ -89,8 +94,13 @@ VARIANTS = {
         {"n_neighbors": 4, "mu": 0.7, "n_passes": 2},
         {"class_weight": "balanced", "unlabelled_reg": 0.1},
     ],
-    MCML: [{}, {"n_components": 2}, {"reg": 0.1}],
-    LDML: [{}, {"n_components": 2, "reg": 0.1}, {"b": 2.0}, {"unlabelled_reg": 0.1}],
+    MCML: [{}, {"n_components": 2}, {"reg": 0.1}, {"reg": 0.1, "identity_mix": 0.3}],
+    LDML: [
+        {},
+        {"n_components": 2, "reg": 0.1, "identity_mix": "auto"},
+        {"b": 2.0},
+        {"unlabelled_reg": 0.1},
+    ],
     NCMML: [{}, {"n_components": 2}, {"reg": 0.1}, {"unlabelled_reg": 0.1}],
     NCMC: [
         {"n_centroids": 2, "random_state": 0},

@@ -379,6 +379,9 @@ METADATA = {
     "rank": int,
     "kernel_rank": int,
     "reg": float,
+    "identity_mix": float,
+    "identity_mix_grid": list,
+    "identity_mix_scores": list,
     "time": float,
 }
 

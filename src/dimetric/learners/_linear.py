@@ -10,7 +10,9 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, selected_rows
 from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
 from dimetric._compat import Progress, check_same_namespace, wrap_like_input
+from dimetric._warnings import warn
 from dimetric.learners._base import Learner
+from dimetric.learners._converted_progress import ConvertedProgress
 from dimetric.learners._identity_mix import DEFAULT_MIX, mixed, unmixed
 from dimetric.learners._mix_choice import choose_mix
 from dimetric.learners._pair_explanation import explain_pair_with
@@ -45,25 +47,36 @@ class LinearMetric(PairScoringMixin, Learner):
         self, X: Array, supervision: Supervision | None, progress: Progress
     ) -> dict[str, Any]:
         """Call ``_fit``, and mix the metric with the identity."""
+        if not hasattr(self, "identity_mix"):
+            return self._fit(X, supervision, progress)
         if getattr(self, "warm_start", False) and hasattr(self, "components_"):
             a = getattr(self, "_metadata", {}).get("identity_mix", 0.0)
             self.components_ = unmixed(self.components_, a, **self._mix_options())
-        metadata, chosen = self._fit(X, supervision, progress), dict[str, Any]()
-        if getattr(self, "identity_mix", None) == "auto":
-            chosen = choose_mix(self, X, supervision)
-        return metadata | self._mix_with_identity(chosen.get("identity_mix")) | chosen
+        is_auto = self.identity_mix == "auto"
+        choice = choose_mix(self, X, supervision) if is_auto else None
+        a = self._given_mix() if choice is None else choice["identity_mix"]
 
-    def _mix_with_identity(self, chosen: float | None = None) -> dict[str, Any]:
-        """Mix the metric with the identity, and return the metadata.
+        def with_mix(fitted: dict[str, Any]) -> dict[str, Any]:
+            L = mixed(fitted["components_"], a, **self._mix_options())
+            return fitted | {"components_": L}
 
-        `chosen` is the weight for ``identity_mix="auto"``.
-        """
-        if not hasattr(self, "identity_mix"):
-            return {}
-        a = self.identity_mix if chosen is None else chosen
-        a = DEFAULT_MIX if a is None else float(a)
+        metadata = self._fit(X, supervision, ConvertedProgress(progress, with_mix))
+        if is_auto and choice is None:
+            warn(
+                f"identity_mix='auto' of {self._name} found too few samples, pairs or triplets to "
+                f"hold some out, so it uses identity_mix={a}. Set identity_mix to a number."
+            )
+        return metadata | self._mix_with_identity(a) | (choice or {})
+
+    def _mix_with_identity(self, a: float) -> dict[str, Any]:
+        """Mix the metric with the identity, and return the metadata."""
         self.components_ = mixed(self.components_, a, **self._mix_options())
         return {"identity_mix": a, "n_components": self.components_.shape[0]}
+
+    def _given_mix(self) -> float:
+        """Return the weight of the identity, or the default if it is not a number."""
+        a = self.identity_mix
+        return DEFAULT_MIX if a is None or isinstance(a, str) else float(a)
 
     def _select_rows(self, rows: np.ndarray) -> None:
         """Let parameters that hold row indices of X refer to some of its rows only."""

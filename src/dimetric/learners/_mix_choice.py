@@ -16,13 +16,13 @@ from dimetric._arrays.namespaces import (
     take_rows,
     to_host,
 )
+from dimetric._arrays.row_order import distinct_rows
 from dimetric._arrays.squared_distances import squared_distances, squared_norms
 from dimetric._compat import Progress
-from dimetric._warnings import warn
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._identity_mix import mixed
 from dimetric.learners._pair_scoring import area_under_curve
-from dimetric.supervision.labels import Labels, Supervision, Targets, checked_targets, weights_of
+from dimetric.supervision.labels import Labels, Supervision, Targets, weights_of
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
@@ -36,7 +36,7 @@ MAX_HELD_OUT = 1000  # samples of a part that are scored
 Scores = tuple[np.ndarray, np.ndarray]
 
 
-def choose_mix(learner: Any, X: Array, supervision: Supervision | None) -> dict[str, Any]:
+def choose_mix(learner: Any, X: Array, supervision: Supervision | None) -> dict[str, Any] | None:
     r"""Choose the weight of the identity by cross-validation in four parts.
 
     The learner is fitted once without each part, with no mixing. The squared distance of a mixed
@@ -46,25 +46,20 @@ def choose_mix(learner: Any, X: Array, supervision: Supervision | None) -> dict[
     the area under the ROC curve, and for triplets, the fraction of them that are satisfied. The
     mean score decides. Of equally good weights, the largest is chosen, because it is the safest.
 
-    The parts depend neither on the order of the rows nor on a random seed. Equal samples are in the
-    same part. A sample that is alone in its class is never held out.
+    The parts depend neither on the order of the rows nor on `random_state`. Equal samples are in
+    the same part. A sample that is alone in its class is never held out.
 
     Returns
     -------
-    metadata : dict
+    metadata : dict or None
         The weight `identity_mix`, and the `identity_mix_scores` of the weights
-        `identity_mix_grid`. Without scores, the weight is 0.
+        `identity_mix_grid`. None if nothing can be held out.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit to all samples gives the warnings that matter
         parts = list(_scored_parts(learner, X, supervision))
     if not parts:
-        warn(
-            f"identity_mix='auto' of {learner._name} has too few samples, pairs or triplets to "
-            "hold some out, so the metric is not mixed with the identity. Set identity_mix to a "
-            "number.",
-        )
-        return {"identity_mix": 0.0}
+        return None
     values, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
     scores = np.average(values, axis=0, weights=weights)
     if isinstance(supervision, Targets):
@@ -80,10 +75,13 @@ def choose_mix(learner: Any, X: Array, supervision: Supervision | None) -> dict[
 def _scored_parts(learner: Any, X: Array, supervision: Supervision | None) -> Iterator[Scores]:
     """Yield the scores of each part, without parts that cannot be scored."""
     if isinstance(supervision, Labels | Targets):
+        order = in_canonical_order(X, supervision)[2]
+        X, supervision = take_rows(X, order), supervision.reordered(order)
         part_of = _parts_of_samples(X, supervision)
         for part in range(N_PARTS):
             held_out, others = np.flatnonzero(part_of == part), np.flatnonzero(part_of != part)
-            maps = _maps(learner, take_rows(X, others), supervision.reordered(others), others)
+            given = supervision.reordered(others)
+            maps = _maps(learner, take_rows(X, others), given, order[others])
             if len(held_out) and maps is not None:
                 yield _neighbor_scores(maps, X, supervision, held_out, others)
     elif isinstance(supervision, Pairs | Triplets):
@@ -95,21 +93,24 @@ def _scored_parts(learner: Any, X: Array, supervision: Supervision | None) -> It
 
 
 def _parts_of_samples(X: Array, supervision: Labels | Targets) -> np.ndarray:
-    """Return the part of each sample, or -1 if it is never held out.
+    """Return the part of each sample in canonical order, or -1 if it is never held out.
 
-    Samples are sorted by class or target, and dealt to the parts in turn, so all parts are alike.
+    Distinct samples are shuffled, sorted by class or target, and dealt to the parts in turn, so all
+    parts are alike.
     """
     part_of = np.full(X.shape[0], -1)
     rows = np.flatnonzero(supervision.is_labelled)
-    X, given, order = in_canonical_order(take_rows(X, rows), supervision.reordered(rows))
-    y = given.codes if isinstance(given, Labels) else checked_targets(given).values
-    content = np.column_stack([to_host(X).astype(np.float64), y.reshape(len(y), -1)])
+    y = supervision.codes if isinstance(supervision, Labels) else supervision.values
+    y = distinct_rows(y[rows].reshape(len(rows), -1).astype(np.float64))[1]
+    content = np.column_stack([to_host(X)[rows].astype(np.float64), y])
     is_new = np.append(True, np.any(content[1:] != content[:-1], axis=1))
-    part = (np.cumsum(is_new) - 1) % N_PARTS
-    if isinstance(given, Labels):
-        n_distinct = np.bincount(given.codes, is_new)
-        part[n_distinct[given.codes] == 1] = -1
-    part_of[rows[order]] = part
+    classes = y[is_new]
+    shuffled = np.random.default_rng(0).permutation(len(classes))
+    part = np.empty(len(classes), dtype=np.int64)
+    part[shuffled[np.argsort(classes[shuffled], kind="stable")]] = np.arange(len(part)) % N_PARTS
+    if isinstance(supervision, Labels):
+        part[np.bincount(classes)[classes] == 1] = -1
+    part_of[rows] = part[np.cumsum(is_new) - 1]
     return part_of
 
 

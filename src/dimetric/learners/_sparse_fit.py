@@ -1,6 +1,5 @@
 """Fits of sparse samples by learners that need dense samples."""
 
-from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -9,6 +8,7 @@ from scipy import sparse
 from dimetric._arrays.blocks import BLOCK_ENTRIES, row_blocks
 from dimetric._arrays.namespaces import Array
 from dimetric._compat import Progress
+from dimetric.learners._converted_progress import ConvertedProgress
 from dimetric.linalg.row_basis import MAX_DENSE_FEATURES, RowBasis
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.supervision.labels import Supervision, relative_weights
@@ -48,7 +48,7 @@ def fit_in_basis(
         return fitted | lifted
 
     before = dict(vars(copy))
-    metadata = copy._learn(basis.coordinates, supervision, BasisProgress(progress, of_features))
+    metadata = copy._learn(basis.coordinates, supervision, ConvertedProgress(progress, of_features))
     fitted = {name: v for name, v in vars(copy).items() if v is not before.get(name, copy)}
     vars(learner).update(of_features(fitted))
     return metadata | {
@@ -56,18 +56,6 @@ def fit_in_basis(
         "basis_rank": basis.rank,
         "basis_energy": basis.energy,
     }
-
-
-class BasisProgress(Progress):
-    """Converts attributes fitted to coordinates to those of features, and passes them on."""
-
-    def __init__(
-        self, progress: Progress, of_features: Callable[[dict[str, Any]], dict[str, Any]]
-    ) -> None:
-        self._progress, self._of_features = progress, of_features
-
-    def step(self, fitted_attributes: Callable[[], dict[str, Any]]) -> bool:
-        return self._progress.step(lambda: self._of_features(fitted_attributes()))
 
 
 def _check_parameters(learner: Any, shape: tuple[int, int], rank: int) -> None:

@@ -117,7 +117,7 @@ class Covariance(LinearMetric):
             S, T, _ = self._whitened(moments, rounding)
             if T.shape[0] > 0:
                 metadata = self._set_fitted_attributes(S, T, X, is_root=True)
-                metadata |= self._mix_with_identity()
+                metadata |= self._mix_with_identity(self._given_mix())
                 self._metadata = metadata | {"time": perf_counter() - started}
         return self
 

@@ -225,7 +225,7 @@ class LDA(LinearMetric):
         if bool(namespace(within).any(within != 0)):
             pencil = self._pencil(moments)
             self._set_fitted_attributes(moments, pencil, pencil.whitening()[0])
-            self._metadata |= self._cast_to_dtype_of(X) | self._mix_with_identity()
+            self._metadata |= self._cast_to_dtype_of(X) | self._mix_with_identity(self._given_mix())
             self._metadata["time"] = perf_counter() - started
         return self
 
