@@ -40,8 +40,9 @@ class LLE(Embedding):
     three recover the coordinates on the sheet up to a linear map.
 
     Duplicate samples count once and get the same coordinates. If the neighbour graph has several
-    connected components, a warning is issued and each is embedded separately. The embeddings are
-    then rotated, scaled and shifted to match the principal components of all samples.
+    connected components, a warning is issued and each is embedded separately. The coordinates of
+    each component are then mapped linearly to predict its samples best, and rotated and shifted to
+    match the principal components of all samples.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ def _components(neighbors: np.ndarray) -> list[np.ndarray]:
     if n_parts > 1:
         warn(
             f"The neighbour graph has {n_parts} connected components. Each was embedded separately "
-            "and aligned with the principal components of X. Increase n_neighbors to embed them "
+            "and placed by the principal components of X. Increase n_neighbors to embed them "
             "together.",
         )
     return [np.flatnonzero(label == part) for part in range(n_parts)]
@@ -233,16 +234,21 @@ def _warn_about_closed_groups(neighbors: np.ndarray, n_parts: int) -> None:
 def _align_components(
     X: np.ndarray, parts: list[np.ndarray], pieces: list[np.ndarray]
 ) -> np.ndarray:
-    """Align the coordinates of each component with the principal components of X.
+    """Place the coordinates of each component by the principal components of X.
 
-    Each component keeps the spread of its samples.
+    Eigenvectors define the coordinates of a component only up to a linear map. The linear map is
+    chosen that predicts the samples of the component best, by least squares. The prediction is
+    rotated to match the principal components, and keeps the distances between its samples.
     """
     k = pieces[0].shape[1]
     plane = PCA(k).fit_transform(X)
     Y = np.empty((len(X), k))
     for rows, piece in zip(parts, pieces, strict=True):
         centre = plane[rows].mean(axis=0)
-        U, _, V = np.linalg.svd(piece.T @ (plane[rows] - centre))
-        spread = np.linalg.norm(X[rows] - X[rows].mean(axis=0))
-        Y[rows] = centre + spread / np.linalg.norm(piece) * piece @ (U @ V)
+        # The columns of each piece are orthonormal, or 0 in a small component.
+        slopes = piece.T @ (X[rows] - X[rows].mean(axis=0))
+        axes, lengths, _ = np.linalg.svd(slopes, full_matrices=False)
+        predicted = piece @ (axes * lengths)
+        U, _, V = np.linalg.svd(predicted.T @ (plane[rows] - centre))
+        Y[rows] = centre + predicted @ (U @ V)
     return Y * (k**0.5 / np.linalg.norm(Y))
