@@ -15,6 +15,7 @@ from dimetric.advice._choose import _limit_to_time, choose
 from dimetric.advice._insight import insight
 from dimetric.advice._race import run_race, scores_on_common_folds
 from dimetric.advice._race_options import RaceOptions
+from dimetric.advice._selection import FAVOURITE, best_learner, selection_bias
 from dimetric.advice._split_rows import split_rows
 from dimetric.advice._stratified import stratified_rows
 from dimetric.benchmark._cell import Cell
@@ -67,6 +68,44 @@ def test_no_learner_is_better_on_noise():
     models = {f"PCA {i}": PCA(i) for i in (1, 2, 3)}
     found = choose(X, y, models, random_state=0)
     assert found.posterior.right < 0.9  # the race was won by luck, and the final uses new folds
+
+
+@pytest.mark.parametrize(("n_learners", "n_folds"), [(2, 2), (3, 5), (10, 5)])
+def test_selection_bias_is_the_part_of_the_lead_that_noise_explains(n_learners, n_folds):
+    rng = np.random.default_rng(n_learners)
+    for spread in (0.0, 0.05, 1.0):
+        skill, folds = spread * rng.standard_normal(n_learners), rng.standard_normal(n_folds)
+        table = skill[:, None] + folds + 0.1 * rng.standard_normal((n_learners, n_folds))
+        scores = {"Euclidean": folds} | {f"L{i}": row for i, row in enumerate(table)}
+        best = max(scores.keys() - {"Euclidean"}, key=lambda name: scores[name].mean())
+        means = [row.mean() for row in table]
+        total = sum(means) / n_learners
+        rest = sum((table[i, k] - means[i] - table[:, k].mean() + total) ** 2
+                   for i in range(n_learners) for k in range(n_folds))  # fmt: skip
+        rest *= (1 / n_folds + 1 / (n_folds - 1)) / ((n_learners - 1) * (n_folds - 1))
+        variance = sum((mean - total) ** 2 for mean in means) / (n_learners - 1)
+        expected = min(1.0, rest / variance) * (max(means) - total)
+        assert selection_bias(scores, best) == pytest.approx(expected)
+        shifted_scores = {name: each + 0.3 for name, each in scores.items()}
+        assert selection_bias(shifted_scores, best) == pytest.approx(expected)
+
+
+def test_selection_bias_without_a_selection_is_zero():
+    scores = {"Euclidean": np.array([0.1, 0.2]), "LDA": np.array([0.3, 0.5])}
+    assert selection_bias(scores, "LDA") == 0
+    equal = {"A": np.full(3, 0.5), "B": np.full(3, 0.5)}
+    assert selection_bias(equal, "A") == 0
+    assert selection_bias(scores | {FAVOURITE: np.array([0.2, 0.9])}, FAVOURITE) == 0
+
+
+def test_favourite_is_best_unless_another_learner_leads_clearly():
+    base = np.array([0.7, 0.8, 0.6, 0.7, 0.8])
+    noise = np.array([0.03, -0.02, 0.01, -0.01, 0.04])  # mean 0.01, standard error 0.017
+    scores = {"Euclidean": base + 1, FAVOURITE: base, "LDA": base + noise, "PCA": base - 0.1}
+    assert best_learner(scores) == FAVOURITE
+    assert best_learner(scores | {"LDA": base + noise + 0.02}) == "LDA"
+    assert best_learner({name: scores[name] for name in ("Euclidean", "LDA", "PCA")}) == "LDA"
+    assert best_learner({FAVOURITE: base, "LDA": base}) == FAVOURITE
 
 
 @pytest.mark.slow

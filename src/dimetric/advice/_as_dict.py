@@ -30,6 +30,7 @@ def comparison_dict(comparison: "Comparison") -> dict[str, Any]:
         "equivalent": choice.posterior.rope,
         "worse": choice.posterior.left,
         "rope": comparison.rope,
+        "selection_bias": choice.selection_bias,
         "scores": choice.final_scores,
         "repeats": choice.n_repeats,
         "judged_on_unseen_rows": choice.judged_on_unseen_rows,

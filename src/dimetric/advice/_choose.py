@@ -19,7 +19,7 @@ from dimetric.advice._race import (
 )
 from dimetric.advice._race_options import LEARNER_PREFIX, Callback, RaceOptions, pipeline_grid
 from dimetric.advice._references import ReferenceScores, reference_scores
-from dimetric.advice._selection_bias import selection_bias
+from dimetric.advice._selection import best_learner, selection_bias
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._split_rows import split_rows
 from dimetric.benchmark._cells import seeded
@@ -56,7 +56,8 @@ def choose(
        [0, 1] on the training samples.
     2. Final: cross-validate the best learner and the Euclidean distance in new folds. The
        learner's parameters are tuned within each fold. With 1,000 samples or more, the final uses
-       samples that the race did not use.
+       samples that the race did not use. With fewer samples, the test subtracts an estimate of
+       the luck of the best learner in the race.
     3. Tuning: choose the parameters of the best learner on the samples of the race.
 
     Numbers are predicted by nearest neighbours, too. Reference models of regression are then
@@ -101,7 +102,7 @@ def choose(
         models, race.X, race.y, SETTINGS.race_fraction * seconds, race.options
     )
     scores, fit_seconds, dropped = scores_on_common_folds(cells, models, dropped)
-    best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
+    best = best_learner(scores)
     references = ReferenceScores({}, {}, {})
     if task.is_regression:
         folds, limit = common_folds(cells, scores), SETTINGS.reference_fraction * seconds

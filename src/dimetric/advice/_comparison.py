@@ -96,7 +96,7 @@ class Comparison:
     def chosen(self) -> str:
         """Name of the distance that the fitted model uses: `best` or "Euclidean".
 
-        It is "Euclidean" unless `best` is more likely to be better than to be worse.
+        It is `best` if that is better with a probability above 50 %.
         """
         return self.choice.chosen
 

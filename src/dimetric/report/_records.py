@@ -113,9 +113,9 @@ class Choice:
     def chosen(self) -> str:
         """Name of the distance that the fitted model uses: `best`, or the baseline.
 
-        It is the baseline unless `best` is more likely to be better than to be worse.
+        It is `best` if that is better with a probability above 50 %.
         """
-        return self.best if self.posterior.right > self.posterior.left else BASELINE
+        return self.best if self.posterior.right > 0.5 else BASELINE
 
     @property
     def verdict(self) -> str:
