@@ -31,6 +31,9 @@ from dimetric.solvers import Solver
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels, Supervision, checked_targets, relative_weights
 
+# Defaults chosen by experiment. See docs/results/defaults.md.
+REG_OF_CLASSES = 0.02
+LEAST_DECREASE = 0.003  # the fit stops early if an iteration gains less
 # Default `reg` for targets that are not classes, chosen by cross-validated R2 on eight data sets.
 REG_OF_OTHER_TARGETS = 0.1
 
@@ -113,12 +116,14 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     max_iter : int, default=50
         Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
         mini-batches, and the objectives in the metadata are means over mini-batches.
-    tol : float, default=1e-5
-        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
+    tol : float or None, default=None
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. None stands for
+        1e-5 with early stopping: if the targets are classes, "lbfgs" stops after an iteration that
+        gains at most 0.003. Later iterations often fit noise. Set `tol` to reach the optimum.
     reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        does not depend on their unit. None stands for 0 if the targets are classes, else for 0.1,
-        because numbers and sets of labels are easier to overfit.
+        does not depend on their unit. None stands for 0.02 if the targets are classes, else for
+        0.1, because numbers and sets of labels are easier to overfit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     identity_mix : float in [0, 1], "auto" or None, default=None
@@ -178,7 +183,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MeanLossMetric._parameter_constraints,
-        "reg": [*MeanLossMetric._parameter_constraints["reg"], None],
+        "tol": [*MeanLossMetric._parameter_constraints["tol"], None],
         "cost": [StrOptions({"zero-one", *COST_NAMES}), "array-like", callable],
     }
     _accepts_weights = True
@@ -194,7 +199,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 50,
-        tol: float = 1e-5,
+        tol: float | None = None,
         reg: float | None = None,
         warm_start: bool = False,
         identity_mix: float | str | None = None,
@@ -230,10 +235,12 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     def _needs_class_neighbors(self) -> bool:  # type: ignore[override]
         return self._maximises
 
-    def _used_reg(self) -> float:
-        if self.reg is None and not self._learns_from_classes():
-            return REG_OF_OTHER_TARGETS
-        return super()._used_reg()
+    def _default_reg(self, d: int, n: int) -> float:
+        return REG_OF_CLASSES if self._learns_from_classes() else REG_OF_OTHER_TARGETS
+
+    def _least_decrease(self, solver: Solver) -> float:
+        stops_early = self.tol is None and self._learns_from_classes() and solver.models_curvature
+        return LEAST_DECREASE if stops_early else -np.inf
 
     def _learns_from_classes(self) -> bool:
         return self._maximises or not (isinstance(self.cost, str) or callable(self.cost))

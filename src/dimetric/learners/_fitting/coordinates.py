@@ -16,6 +16,8 @@ SCALING_EXPONENT = 0.75
 # Larger deviations of a feature are clipped to this multiple of their 90 % quantile, so that
 # outliers do not determine the scaling.
 MAX_DEVIATION_IN_QUANTILES = 5.0
+# Outliers dominate the mean variance if the variance without them is below this fraction of it.
+MIN_FRACTION_OF_VARIANCE = 0.1
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,12 @@ class Coordinates:
     def dropped_squared_norm(self) -> float:
         """Squared norm of the part of the start that is dropped, or 0 if it is kept."""
         return 0.0 if self.keeps_outside else float(np.sum(self.start_outside**2))
+
+    @property
+    def outlier_correction(self) -> float:
+        """The fraction of `mean_variance` that is not due to outliers, or 1 if it is not small."""
+        ratio = float(np.mean(self.deviations**2)) / self.mean_variance
+        return ratio if ratio < MIN_FRACTION_OF_VARIANCE else 1.0
 
     def feature_scaling(self, *, same_unit: bool) -> np.ndarray:
         r"""Return a preconditioner T, with :math:`L' = A T`, for features of different units.

@@ -22,6 +22,8 @@ from dimetric.solvers.result import DIVERGED, FLAT_START, SLOW_START, STALLED
 from dimetric.solvers.sgd import NO_BATCH
 from dimetric.supervision.labels import Supervision
 
+DEFAULT_TOL = 1e-5  # `tol` of the solver if it is None
+
 
 class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     """A linear learner that is fitted by a solver.
@@ -40,7 +42,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     _remedy: ClassVar[str] = "Increase max_iter or tol, or scale the features."
     solver: str | Solver
     max_iter: int
-    tol: float
+    tol: float | None
     verbose: int
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
@@ -59,7 +61,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
             problem = self._problem(X, supervision)
             solution = self._minimise(problem, solver, callback)
             extra = self._extra_metadata(problem, solution)
-            if not (extra.get("gap_proven", False) and extra["gap"] <= self.tol):
+            if not (extra.get("gap_proven", False) and extra["gap"] <= self._used_tol()):
                 result = self._checked_for_plateau(problem, solution)
                 if result is not solution.result:
                     solution = replace(solution, result=result)
@@ -101,6 +103,10 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     def _extra_metadata(self, problem: Problem[ObjectiveT], solution: Solution) -> dict[str, Any]:
         """Return additional metadata, such as a certificate."""
         return {}
+
+    def _used_tol(self) -> float:
+        """Return the value of `tol` that is used if it is None."""
+        return DEFAULT_TOL if self.tol is None else self.tol
 
     def _solver(self) -> Solver:
         """Return the solver object, after validating its parameters."""

@@ -10,13 +10,14 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric._warnings import warn
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.block_epochs import BlockEpochsMixin
 from dimetric.learners._fitting.coordinates import Coordinates
+from dimetric.learners._fitting.early_stopping import EarlyStopping
 from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
 from dimetric.learners._fitting.graph_term import neighbor_scatter
 from dimetric.learners._fitting.iterative import IterativeMetric
@@ -34,6 +35,7 @@ from dimetric.learners._fitting.start import (
     INIT_NAMES,
     automatic_start,
     check_diagonal,
+    check_rows_of_metric,
     checked_start,
     fitted_scale,
     fitted_theta,
@@ -80,7 +82,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "diagonal": ["boolean"],
         "init": [StrOptions(INIT_NAMES), "array-like"],
-        "reg": [Interval(Real, 0, None, closed="left")],
+        "reg": [Interval(Real, 0, None, closed="left"), None],
         "warm_start": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "unlabelled": [Real, str, None],
@@ -92,6 +94,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
     _needs_class_neighbors: ClassVar[bool] = False
     # Whether a named start is rescaled to minimise the objective. Otherwise, its scale is fixed.
     _searches_start_scale: ClassVar[bool] = True
+    # ``reg=None`` stands for this factor times the ratio of features to samples.
+    _reg_factor: ClassVar[float] = 0.0
     # Whether X contains coordinates instead of features, such as those of a kernel's feature space.
     # They have the same unit.
     _same_unit: bool = False
@@ -104,8 +108,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 50,
-        tol: float = 1e-5,
-        reg: float | None = 0.0,
+        tol: float | None = 1e-5,
+        reg: float | None = None,
         warm_start: bool = False,
         identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
@@ -163,7 +167,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             )
         # In directions without variance, keep the start's map, unless a ridge would drive it to
         # zero, or the solver works on metrics, whose maps have another number of rows.
-        keep_outside = self._used_reg() == 0 and self._solver().steps_over == "maps"
+        reg = self._used_reg(X)
+        keep_outside = reg == 0 and self._solver().steps_over == "maps"
         start, is_rescaled = self._start(X, supervision, factor)
         # Unlabelled samples may vary outside of the span of the labelled samples.
         coordinates = Coordinates.of(
@@ -176,7 +181,9 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         # The ratio is 1, unless X contains coordinates of sparse samples with more features.
         ratio = X.shape[1] / self.n_features_in_
         unit = coordinates.mean_variance / X.shape[1] * ratio**2
-        ridge: Ridge = self._used_reg() * unit
+        if self.reg is None:
+            reg *= coordinates.outlier_correction
+        ridge: Ridge = reg * unit
         if graph is not None:
             ridge = ridge_matrix(ridge, X.shape[1]) + self.unlabelled_reg * unit * graph
         objective = self._objective(coordinates.samples, supervision, order)
@@ -194,7 +201,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             start=coordinates.start,
             restore=lambda L: asarray_like(coordinates.map_of_samples(L) * factor, X),
             ridge=ridge,
-            ridge_outside=self._used_reg() * unit * coordinates.dropped_squared_norm,
+            reg=reg,
+            ridge_outside=reg * unit * coordinates.dropped_squared_norm,
             sample_scale=coordinates.sample_scale * factor,
             theta=theta,
             preconditioner=coordinates.feature_scaling(same_unit=self._same_unit),
@@ -215,15 +223,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         if k is not None and k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
         if self._solver().steps_over == "metrics":
-            if k is not None and k < d:
-                name, what = f"{self._name}(solver={self.solver!r})", "features"
-                reduced = f"reduce the features first: make_pipeline(PCA({k}), {name})"
-                if hasattr(self, "_kernel_learner"):
-                    what, reduced = "coordinates", f"set kernel=Kernel(n_components={k})"
-                raise ValueError(
-                    f"solver={self.solver!r} learns a metric of all {d} {what} and cannot use "
-                    f"n_components={k}. Use another solver, or {reduced}."
-                )
+            check_rows_of_metric(self, d)
             k = None  # the number of rows is the rank of the metric
         if self.diagonal:
             check_diagonal(self, d, same_unit=self._same_unit)
@@ -267,7 +267,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         if len(getattr(self, "classes_", ())) == 1 or problem.objective.is_constant:
             return result
         if result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL:
-            why = plateau(problem, solution, self.tol)
+            why = plateau(problem, solution, self._used_tol())
             reason = f"{FLAT_START}, because distances are {why}" if why else ""
         elif result.reason == NO_DECREASE and not isinstance(self.init, str):
             is_steep = slope_in_scale(problem, solution) > MAX_SLOPE * max(1.0, abs(result.value))
@@ -276,12 +276,17 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
 
     def _minimise(self, problem: Problem[LossT], solver: Solver, callback: MapCallback) -> Solution:
         function = self._function(problem, solver)
-        solution = solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
-        result = converged_in_float32(solution.result, problem.objective)
+        tol, stopping = self._used_tol(), EarlyStopping(callback, self._least_decrease(solver))
+        solution = solve(function, solver, max_iter=self.max_iter, tol=tol, callback=stopping)
+        result = converged_in_float32(stopping.checked(solution.result), problem.objective)
         solution = replace(solution, result=result)
         if np.any(problem.ridge) or solver.uses_batches:
             return solution
-        return scaled_up_if_separable(problem.objective, solution, self.tol)
+        return scaled_up_if_separable(problem.objective, solution, tol)
+
+    def _least_decrease(self, solver: Solver) -> float:
+        """Return the decrease of the objective at which the fit stops early, or -inf."""
+        return -np.inf
 
     def _function(self, problem: Problem[LossT], solver: Solver) -> MapFunction:
         """Return the function of a vector that the solver minimises."""
@@ -290,11 +295,22 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         )
 
     def _extra_metadata(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
-        return {"reg": self._used_reg()}
+        return {"reg": problem.reg}
 
-    def _used_reg(self) -> float:
-        """Return the value of `reg` that is used if it is None."""
-        return 0.0 if self.reg is None else self.reg
+    def _used_reg(self, X: Array) -> float:
+        """Return `reg`, or its default for samples in canonical order."""
+        if self.reg is not None:
+            return self.reg
+        # Copies of a sample count once, as a sample with a larger weight does.
+        n = 1 + int(np.sum(to_host(namespace(X).any(X[1:, :] != X[:-1, :], axis=1))))
+        return self._default_reg(self.n_features_in_, n)
+
+    def _default_reg(self, d: int, n: int) -> float:
+        """Return the value of `reg` that None stands for, with d features and n distinct samples.
+
+        A weight proportional to d / n gives a penalty that does not depend on d.
+        """
+        return self._reg_factor * d / n
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         """Warn if there is only one class, or if classes have too few samples to learn from."""
