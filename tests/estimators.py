@@ -45,6 +45,7 @@ from dimetric import (
     Kernelized,
     KNNClassifier,
     KNNRegressor,
+    MetricEnsembleClassifier,
     MultiMetricKNNClassifier,
     NCMCClassifier,
     NCMClassifier,
@@ -176,6 +177,8 @@ MODELS = [
     NCMCClassifier([1, 2, 3], learner=LDA(), random_state=0),
     EnergyClassifier(PCA()),
     EnergyClassifier(),
+    MetricEnsembleClassifier(n_estimators=4, random_state=0),
+    MetricEnsembleClassifier(LDA(), n_estimators=3, bootstrap=True, random_state=0),
     MultiMetricKNNClassifier(max_iter=20),
     MultiMetricKNNClassifier(learner=LDA(), max_iter=5, reg=0.1),
 ]

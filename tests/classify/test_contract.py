@@ -23,6 +23,7 @@ from dimetric import (
     Isomap,
     KNNClassifier,
     KNNRegressor,
+    MetricEnsembleClassifier,
     MultiMetricKNNClassifier,
     NCMCClassifier,
     NCMClassifier,
@@ -77,6 +78,7 @@ def expected_failures(model):
         NCMClassifier(),
         NCMCClassifier(2, random_state=0),
         EnergyClassifier(PCA()),
+        MetricEnsembleClassifier(n_estimators=2, random_state=0),
         MultiMetricKNNClassifier(2, max_iter=3),
     ]
 )
@@ -177,7 +179,9 @@ def test_probabilities_sum_to_1_and_agree_with_predictions(model):
 
 
 def takes_any_learner(model):
-    """Return False if the model fits a default learner."""
+    """Return False if the model fits a default learner, or fits learners to some features."""
+    if isinstance(model, MetricEnsembleClassifier):
+        return False
     return model.learner is not None or not isinstance(model, EnergyClassifier)
 
 

@@ -42,6 +42,7 @@ from dimetric import (
     Isomap,
     KNNClassifier,
     KNNRegressor,
+    MetricEnsembleClassifier,
     MultiMetricKNNClassifier,
     NCMCClassifier,
     NCMClassifier,
@@ -68,6 +69,7 @@ CLASSIFIERS = [
     NCMCClassifier(2, random_state=0),
     NCMCClassifier([1, 2, 3], learner=LDA(), random_state=0),
     EnergyClassifier(),
+    MetricEnsembleClassifier([NCA(max_iter=2), LDA()], n_estimators=3, random_state=0),
     MultiMetricKNNClassifier(max_iter=5),
 ]
 

@@ -54,8 +54,8 @@ def softmax_sums(
     array([[1.   , 0.135]])
     """
     sums = [
-        _sums(squares, values, temperature)
-        for _, squares in _blocks_of_squares(queries, np.arange(queries.n))
+        weighted_sums(squares, values, temperature)
+        for _, squares in squared_distances_from(queries, np.arange(queries.n))
     ]
     return np.concatenate(sums)
 
@@ -99,19 +99,17 @@ def leave_one_out_temperature(
     >>> temperatures[0] < temperatures[1] < 100
     True
     """
-    n = queries.n
-    if n < 2:
+    if queries.n < 2:
         return 1.0
-    count = min(n, max(MIN_LEFT_OUT_SAMPLES, MAX_LEFT_OUT_DISTANCES // n))
-    rows = np.linspace(0, n - 1, count).astype(np.int64)
-    blocks = list(_blocks_of_squares(queries, rows))
+    rows = left_out_rows(queries.n)
+    blocks = list(squared_distances_from(queries, rows))
     finite = [squares[np.isfinite(squares)] for _, squares in blocks]
     unit = sum(float(np.sum(each)) for each in finite) / sum(len(each) for each in finite)
     if unit == 0:
         return 1.0
 
     def mean_loss(T: float) -> float:
-        losses = [loss(_sums(squares, values, unit * T), part) for part, squares in blocks]
+        losses = [loss(weighted_sums(squares, values, unit * T), part) for part, squares in blocks]
         of_rows = None if weights is None else weights[rows]
         return float(np.average(np.concatenate(losses), weights=of_rows))
 
@@ -126,17 +124,31 @@ def _largest_good(losses: dict[float, float], slack: float) -> float:
     return float(max(T for T, value in losses.items() if value <= limit))
 
 
-def _blocks_of_squares(
+def left_out_rows(n: int) -> np.ndarray:
+    """Return the row numbers of the samples whose leave-one-out loss is used.
+
+    Examples
+    --------
+    >>> len(left_out_rows(2048)), len(left_out_rows(10_000)), len(left_out_rows(1_000_000))
+    (2048, 419, 64)
+    """
+    count = min(n, max(MIN_LEFT_OUT_SAMPLES, MAX_LEFT_OUT_DISTANCES // n))
+    return np.linspace(0, n - 1, count).astype(np.int64)
+
+
+def squared_distances_from(
     queries: Queries, rows: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield blocks of rows, and their squared distances to all points."""
+    """Yield blocks of row numbers of queries, and their squared distances to all points."""
     size = max(1, MAX_DISTANCES_PER_BLOCK // queries.n_points)
     for part in row_blocks(len(rows), size):
         distances = queries.all_distances(rows[part]).astype(np.float64, copy=False)
         yield rows[part], distances**2
 
 
-def _sums(squares: np.ndarray, values: np.ndarray | sparse.csr_array, T: float) -> np.ndarray:
+def weighted_sums(
+    squares: np.ndarray, values: np.ndarray | sparse.csr_array, T: float
+) -> np.ndarray:
     """Return the weighted sums of a block, given squared distances."""
     weights = (np.min(squares, axis=1, keepdims=True) - squares) / T
     np.exp(weights, out=weights)

@@ -268,6 +268,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     def _votes(self, X: Array | None) -> list[np.ndarray]:
         """Return the votes for each class, for each output."""
+        if self.weights != "softmax":
+            return self._votes_of(*self._neighborhoods(X))
         check_is_fitted(self)
         return self._by_output(self._weighted_sums(X, self._indicators())[0])
 

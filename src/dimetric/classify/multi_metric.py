@@ -228,9 +228,6 @@ class MultiMetricKNNClassifier(KNNClassifier):
         if size > 1:
             yield members, search(points @ L.T, min(k, size - 1))
 
-    def _votes(self, X: Array | None) -> list[np.ndarray]:
-        return self._votes_of(*self._neighborhoods(X))
-
     def _votes_of(self, near: "ClassNeighborhoods", k: int) -> list[np.ndarray]:
         function, weights = weight_function(self.weights), self._weights_of_votes()
         return [near.votes(self._codes, len(self.classes_), k, function, weights)]

@@ -265,11 +265,24 @@ def _check_relations(model: Any) -> None:
     temperature = attributes.get("temperature_", 0 if attributes.get("weights") == "softmax" else 1)
     if temperature <= 0:
         raise ValueError(f"the temperature of {name} must be positive")
+    if name == "MetricEnsembleClassifier":
+        _check_members(attributes)
     if name == "TableEncoder" and not _is_valid_encoder(attributes):
         raise ValueError(f"{name} must have a list of categories, or None, for each column")
     kernel = attributes.get("_kernel")
     if kernel is not None and kernel.name != as_kernel(attributes["kernel"]).name:
         raise ValueError(f"the fitted kernel of {name} differs from its parameter kernel")
+
+
+def _check_members(attributes: dict[str, Any]) -> None:
+    """Raise unless an ensemble has a learner, features and points for each member."""
+    members, columns = attributes["estimators_"], attributes["estimators_features_"]
+    valid = len(members) == len(columns) == len(attributes["_member_points"]) > 0 and all(
+        hasattr(member, "transform") and getattr(member, "n_features_in_", len(used)) == len(used)
+        for member, used in zip(members, columns, strict=True)
+    )
+    if not valid:
+        raise ValueError("an ensemble must have a learner, features and points for each member")
 
 
 def _is_valid_encoder(attributes: dict[str, Any]) -> bool:

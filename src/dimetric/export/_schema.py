@@ -39,6 +39,7 @@ OWN_CLASSES = {
     "Kernel": "dimetric.kernels",
     "LBFGS": "dimetric.solvers",
     "ProjectedGradient": "dimetric.solvers",
+    "RankScaler": "dimetric.classify._rank_scaler",
     "SGD": "dimetric.solvers",
     "TableEncoder": "dimetric.data",
 }
@@ -130,6 +131,16 @@ SCHEMA = {
         "_k": "count",
         "_mu": "number",
     },
+    "MetricEnsembleClassifier": {
+        "learner_": "maybe none",
+        "estimators_": "several estimator",
+        "estimators_features_": "several index(d) *",
+        "temperature_": "number",
+        "_member_points": "several float n *",
+        "_codes": "index(C) n",
+        "_vote_weights": "maybe float n or none",
+        "_metadata": "dict",
+    },
     "KernelFunction": {
         "name": "text",
         "gamma": "number",
@@ -166,6 +177,7 @@ SCHEMA = {
         "norm": "number",
         "noise": "number",
     },
+    "RankScaler": {"values_": "float k d", "ranks_": "float k d"},
     "TableEncoder": {"categories_": "list", "fills_": "list", "notes_": "list"},
     "StandardScaler": {"mean_": "float d or none", "scale_": "float d or none"},
     "MinMaxScaler": {"min_": "float d", "scale_": "float d"},

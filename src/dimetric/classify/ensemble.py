@@ -1,0 +1,320 @@
+"""Ensemble of learned distances, each from some of the samples and features."""
+
+from functools import partial
+from numbers import Integral, Real
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from dimetric._arrays.namespaces import Array
+from dimetric._arrays.random_state import random_generator
+from dimetric._arrays.validation import checked_samples, rescale_for_squares
+from dimetric._compat import CallbackSupportMixin, HasMethods, Interval, Progress, fit_method
+from dimetric.classify._base import DistanceClassifier, as_array, values_like
+from dimetric.classify._ensemble_members import (
+    Draw,
+    Task,
+    amount,
+    checked_learners,
+    columns_of,
+    draw_member,
+    fitted_members,
+    mean_importances,
+    rows_by_class,
+)
+from dimetric.classify._neighbors import points_like
+from dimetric.classify._out_of_bag import chosen_temperature, fractions
+from dimetric.classify._softmax import left_out_rows, softmax_sums
+from dimetric.classify._training import Training
+from dimetric.classify._votes import one_hot_rows
+from dimetric.classify._weights import ClassWeights, relative_weights, samples_used
+from dimetric.learners._fitting.verbose import report
+from dimetric.neighbors.queries import Queries
+
+NUMBER_OR_FRACTION = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Real, 0, 1, closed="right"),
+]
+
+
+class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
+    r"""Classifier by the votes of several learned distances.
+
+    .. math:: p(c \mid x) = \frac{1}{m} \sum_{i=1}^m
+              \frac{\sum_j s_j\, e^{-d_i(x, x_j)^2 / T}\, [y_j = c]}
+              {\sum_j s_j\, e^{-d_i(x, x_j)^2 / T}}, \qquad d_i(x, x_j) = |L_i x - L_i x_j|
+
+    Each of the m members is a copy of the learner that is fitted to a random part of the samples
+    and of the features. Then all training samples vote with a softmax weight under the distance
+    of each member, as in :class:`~dimetric.KNNClassifier` with ``weights="softmax"``. The
+    probabilities are the means over the members. :math:`s_j` is the sample weight (1 by default).
+
+    Features should have comparable units, so put a scaler in front of the ensemble:
+    ``make_pipeline(StandardScaler(), MetricEnsembleClassifier())``.
+
+    Parameters
+    ----------
+    learner : learner, list of learners or None, default=None
+        Learner of the distances, or any transformer. The learners of a list are used in turn. If
+        None, half of the members are NCA with few iterations, and half are this NCA for the ranks
+        of the features, which suit skewed features.
+    n_estimators : int, default=16
+        Number of members.
+    max_features : int or float, default=0.8
+        Number of features of each member, or their fraction of all features.
+    max_samples : int, float or None, default=0.8
+        Number of samples that each learner is fitted to, or their fraction of all samples. At
+        least two samples of each class are drawn. None stands for all samples.
+    bootstrap : bool, default=False
+        Whether to draw samples with replacement. A sample that is drawn twice has the weight 2, if
+        the learner uses weights.
+    temperature : float or None, default=None
+        The temperature T. None chooses the T with the smallest log loss of the samples that the
+        learners were not fitted to (see Notes).
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply the sample weights. A class that is not in the dict
+        has the weight 1. With ``"balanced"``, all classes have the same total weight.
+    max_seconds : float or None, default=None
+        Time after which no more members are added. There is at least one member.
+    n_jobs : int or None, default=None
+        Number of processes that fit members, each with one thread. None stands for 1, and -1 for
+        all cores.
+    verbose : int, default=0
+        Log each member if positive.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws and of the learners.
+
+    Attributes
+    ----------
+    estimators_ : list of learners
+        The fitted members.
+    estimators_features_ : list of ndarray
+        Indices of the features of each member, sorted.
+    temperature_ : float
+        The temperature T.
+    oob_score_ : float
+        Out-of-bag accuracy: samples are classified by the members whose learners were not fitted
+        to them, and do not vote for themselves. Only set if learners leave samples out.
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes)
+        Out-of-bag probabilities, or NaN for samples without any. Only set if learners leave
+        samples out.
+    feature_importances_ : ndarray of shape (n_features,)
+        Importances, which sum to 1: the diagonal of :math:`L_i^T L_i` times the variances of the
+        features, averaged over the members. Only set if all maps are linear.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    n_features_in_ : int
+        Number of features. ``feature_names_in_`` holds their names if X has any.
+
+    Notes
+    -----
+    The temperature is chosen from a grid by the log loss of out-of-bag probabilities. If no samples
+    are left out (``max_samples=None`` and ``bootstrap=False``), the probabilities of all samples
+    are used instead. They are optimistic, because the distances were learned from these samples.
+    With more than 2048 samples, :math:`2^{22} / n` of them are used, but at least 64.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> model = MetricEnsembleClassifier(random_state=0).fit(X, y)
+    >>> model.oob_score_ > 0.96
+    True
+    >>> np.argsort(model.feature_importances_)[-1]  # the importance of proline
+    np.int64(12)
+    """
+
+    learner_ = None  # members have their own learners
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DistanceClassifier._parameter_constraints,
+        "learner": [HasMethods(["fit", "transform"]), list, None],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "max_features": NUMBER_OR_FRACTION,
+        "max_samples": [*NUMBER_OR_FRACTION, None],
+        "bootstrap": ["boolean"],
+        "temperature": [Interval(Real, 0, None, closed="neither"), None],
+        "max_seconds": [Interval(Real, 0, None, closed="left"), None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+    _min_samples = 2
+    estimators_: list[Any]
+    estimators_features_: list[np.ndarray]
+    _member_points: list[Array]
+
+    def __init__(
+        self,
+        learner: Any = None,
+        *,
+        n_estimators: int = 16,
+        max_features: float = 0.8,
+        max_samples: float | None = 0.8,
+        bootstrap: bool = False,
+        temperature: float | None = None,
+        class_weight: ClassWeights = None,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.n_estimators = n_estimators
+        self.max_features = max_features
+        self.max_samples = max_samples
+        self.bootstrap = bootstrap
+        self.temperature = temperature
+        self.class_weight = class_weight
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @fit_method
+    def fit(self, X: Array, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the distances of the members, and choose the temperature.
+
+        Parameters
+        ----------
+        X : array-like or sparse array of shape (n_samples, n_features)
+            Samples. Data frames and arrays of any array-API namespace are accepted, too.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples, which are at least 0. A sample of weight 0 is left out. The
+            weights multiply votes, and are passed to the learner if it uses weights.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        started = perf_counter()
+        training = self._checked_training(X, y, sample_weight)
+        rescale_for_squares(training.samples)  # raises if squares cannot be represented
+        for name in ("oob_score_", "oob_decision_function_", "feature_importances_"):
+            self.__dict__.pop(name, None)
+        self._codes = training.codes
+        self._vote_weights = relative_weights(training.weights)
+        progress = Progress(self, X, y, self.n_estimators)
+        draws = self._add_members(training, sample_weight is not None, progress, started)
+        voters = np.arange(len(self._codes)) if training.labelled is None else training.labelled
+        self._choose_temperature([np.isin(voters, draw.rows) for draw in draws], training)
+        self._metadata = {
+            "n_estimators": len(self.estimators_),
+            "complete": len(draws) == self.n_estimators,
+            "temperature": self.temperature_,
+            "time": perf_counter() - started,
+        }
+        progress.end()
+        return self
+
+    def predict_proba(self, X: Array) -> Array:
+        """Return the mean of the members' probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        probabilities : array of shape (n_samples, n_classes)
+            Probabilities, in the array namespace of X.
+        """
+        return values_like(self._class_scores(X), X)
+
+    def metadata(self) -> dict[str, Any]:
+        """Return information about the fit, such as the number of members and the time."""
+        check_is_fitted(self)
+        return dict(self._metadata)
+
+    def _class_scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        samples, votes = checked_samples(self, X, reset=False), self._indicators()
+        total = np.zeros((samples.shape[0], len(self.classes_)))
+        members = zip(self.estimators_, self.estimators_features_, self._member_points, strict=True)
+        for estimator, columns, points in members:
+            Z = as_array(estimator.transform(columns_of(samples, columns)))
+            queries = Queries(Z, points_like(points, Z))
+            total += fractions(softmax_sums(queries, votes, self.temperature_))
+        return total / len(self.estimators_)
+
+    def _require_one_metric(self) -> None:
+        raise ValueError(
+            f"{type(self).__name__} has several distances, so two samples do not have a single "
+            "distance to explain. Use KNNClassifier, or a learner in estimators_."
+        )
+
+    def _indicators(self) -> sparse.csr_array:
+        """Return the weights of the training samples, in the columns of their classes."""
+        return one_hot_rows([(self._codes, len(self.classes_))], self._vote_weights)
+
+    def _add_members(
+        self, training: Training, weights_given: bool, progress: Progress, started: float
+    ) -> list[Draw]:
+        """Fit the members, and return their samples and features."""
+        X, (n, d) = training.samples, training.samples.shape
+        groups = rows_by_class(X, training.learner_y)
+        n_columns = amount(self.max_features, d, "max_features")
+        share = amount(self.max_samples, n, "max_samples") / n
+        seeds = random_generator(self.random_state).randint(2**31 - 1, size=self.n_estimators)
+        draw_with = partial(draw_member, groups, n_columns, d, share, self.bootstrap)
+        draws = [draw_with(int(seed)) for seed in seeds]
+        self.estimators_, self.estimators_features_, self._member_points = [], [], []
+        tasks = self._tasks(draws, training, weights_given)
+        for fitted in fitted_members(tasks, self.n_jobs):
+            draw = draws[len(self.estimators_)]
+            voters = samples_used(columns_of(X, draw.columns), training.labelled)
+            self.estimators_.append(fitted)
+            self.estimators_features_.append(draw.columns)
+            self._member_points.append(as_array(fitted.transform(voters)))
+            seconds = perf_counter() - started
+            if self.verbose:
+                report("member %d of %d: %.1f s", len(self.estimators_), len(draws), seconds)
+            is_over = self.max_seconds is not None and seconds > self.max_seconds
+            if progress.step(dict) or is_over:
+                break
+        importances = mean_importances(self.estimators_, self.estimators_features_, X)
+        if importances is not None:
+            self.feature_importances_ = importances
+        return draws[: len(self.estimators_)]
+
+    def _tasks(self, draws: list[Draw], training: Training, weights_given: bool) -> list[Task]:
+        """Return the arguments of :func:`fit_member` for all members."""
+        learners, weights = checked_learners(self.learner), training.learner_weights
+        tasks: list[Task] = []
+        for number, draw in enumerate(draws):
+            learner, arguments = learners[number % len(learners)], {}
+            drawn = None if weights is None else weights[draw.rows]
+            if draw.counts is not None:
+                drawn = draw.counts if drawn is None else drawn * draw.counts
+            if drawn is not None:
+                arguments = self._learner_arguments(drawn, weights_given, learner)
+            data = training.samples, training.learner_y, arguments
+            tasks.append((learner, *data, draw, self.learner is None))
+        return tasks
+
+    def _choose_temperature(self, fitted: list[np.ndarray], training: Training) -> None:
+        """Set the temperature, and out-of-bag results if members were not fitted to all samples."""
+        candidates = left_out_rows(len(self._codes))
+        leaves_out = not all(np.all(each[candidates]) for each in fitted)
+        self.temperature_, rows, P = chosen_temperature(
+            [Queries(points, None) for points in self._member_points],
+            [~each if leaves_out else np.ones_like(each) for each in fitted],
+            self._codes,
+            self._indicators(),
+            self.temperature,
+            self._vote_weights,
+        )
+        if not leaves_out:
+            return
+        weights = None if self._vote_weights is None else self._vote_weights[rows]
+        is_correct = np.argmax(P, axis=1) == self._codes[rows]
+        self.oob_score_ = float(np.average(is_correct, weights=weights))
+        self.oob_decision_function_ = np.full((training.n_rows, P.shape[1]), np.nan)
+        self.oob_decision_function_[rows if training.rows is None else training.rows[rows]] = P
