@@ -33,7 +33,7 @@ def outcome(choice: Choice, target: str, n_neighbors: int, classes: dict[str, in
 
 def _largest_class(choice: Choice, classes: dict[str, int]) -> str:
     largest = max(classes.values()) / sum(classes.values())
-    if max(float(np.mean(each)) for each in choice.final_scores.values()) > largest:
+    if any(np.mean(each) > largest for each in choice.final_scores.values()):
         return ""
     return (
         "Neither distance is more accurate than always predicting the largest class "
