@@ -248,6 +248,13 @@ def test_the_learner_is_chosen_if_it_is_probably_better(record, worse, better, s
     assert choice.verdict.endswith(sentence) != ships
 
 
+def test_page_warns_if_the_largest_class_predicts_as_well(record):
+    warning = "Neither distance is more accurate than always predicting the largest class ("
+    assert warning not in Page(render_report(record)).words
+    classes = {"a": 9, "b": 1}  # the accuracy of the learner is 85 %
+    assert f"{warning}90.0 %)." in Page(render_report(replace(record, classes=classes))).words
+
+
 def test_page_says_that_the_learner_is_not_used(record):
     not_used = "The model does not use LDA <b>. The sections below show what"
     assert not_used not in Page(render_report(record)).words

@@ -65,13 +65,12 @@ class Comparison:
         """Whether the best learner beats the Euclidean distance, in one sentence.
 
         A second sentence follows if the model uses the Euclidean distance. For numbers, the last
-        sentence has the mean scores of both.
+        sentence has the mean scores of both. For classes, it warns if neither is more accurate than
+        always predicting the largest class.
         """
-        if not self.samples.task.is_regression:
-            return self.choice.verdict
-        return (
-            f"{self.choice.verdict} {outcome(self.choice, self.samples.target, self.n_neighbors)}"
-        )
+        samples = self.samples
+        scores = outcome(self.choice, samples.target, self.n_neighbors, samples.classes)
+        return f"{self.choice.verdict} {scores}".rstrip()
 
     @property
     def scores(self) -> dict[str, np.ndarray]:

@@ -254,13 +254,15 @@ def _score_lines(comparison: "Comparison") -> list[str]:
     rows = "of the same rows"
     if choice.judged_on_unseen_rows:
         rows = f"on {choice.n_final_rows} rows that were not used to choose the learner"
+    sentence = outcome(choice, samples.target, comparison.n_neighbors, samples.classes)
     if samples.task.is_regression:
         return [
-            outcome(choice, samples.target, comparison.n_neighbors),
+            sentence,
             f"These are means over {n_folds} new folds {rows}. "
             + rope_note(choice, comparison.rope, samples.y),
         ]
     means = ", ".join(
         f"{name} {percent(scores.mean())}" for name, scores in choice.final_scores.items()
     )
-    return [f"Mean accuracy over {n_folds} new folds {rows}: {means}."]
+    means = f"Mean accuracy over {n_folds} new folds {rows}: {means}."
+    return [means, sentence] if sentence else [means]
