@@ -73,8 +73,8 @@ from dimetric import (
 )
 from dimetric.manifold._embedding import Embedding
 
-# Other tests check the warnings about convergence, disconnected neighbour graphs and a weight of the
-# identity that cannot be chosen.
+# Other tests check the warnings about convergence, disconnected neighbour graphs and a weight of
+# the identity that cannot be chosen.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:The neighbour graph has:UserWarning"),
