@@ -73,10 +73,12 @@ from dimetric import (
 )
 from dimetric.manifold._embedding import Embedding
 
-# Other tests check the warnings about convergence and disconnected neighbour graphs.
+# Other tests check the warnings about convergence, disconnected neighbour graphs and a weight of
+# the identity that cannot be chosen.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:The neighbour graph has:UserWarning"),
+    pytest.mark.filterwarnings("ignore:identity_mix='auto' of:UserWarning"),
 ]
 
 X, y = samples()
@@ -100,6 +102,7 @@ class Fits:
             warnings.simplefilter("always")
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", "The neighbour graph has")
+            warnings.filterwarnings("ignore", "identity_mix='auto' of")
             for name, value in call().items():
                 assert np.isrealobj(value), name
                 # gap_radius is infinite if the gap holds for all metrics.

@@ -379,6 +379,7 @@ METADATA = {
     "rank": int,
     "kernel_rank": int,
     "reg": float,
+    "objective_of": str,
     "identity_mix": float,
     "identity_mix_grid": list,
     "identity_mix_scores": list,

@@ -79,6 +79,9 @@ def test_all_learners_mix_by_the_formula(learner):
     assert (facts["identity_mix"], before["identity_mix"]) == (a, 0.0)
     for name in {"final_objective", "gap", "gap_radius", "n_iter", "margin"} & facts.keys():
         assert facts[name] == before[name]  # the objective and the gap are those before mixing
+    if "gap" in facts:
+        assert facts["objective_of"] == "the metric before mixing"
+    assert "objective_of" not in before
     if getattr(learner, "diagonal", False):
         assert np.count_nonzero(M - np.diag(np.diag(M))) == 0
 

@@ -61,6 +61,8 @@ class LinearMetric(PairScoringMixin, Learner):
             return fitted | {"components_": L}
 
         metadata = self._fit(X, supervision, ConvertedProgress(progress, with_mix))
+        if a > 0 and {"final_objective", "margin"} & metadata.keys():
+            metadata["objective_of"] = "the metric before mixing"
         if is_auto and choice is None:
             warn(
                 f"identity_mix='auto' of {self._name} found too few samples, pairs or triplets to "

@@ -91,7 +91,8 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         stops when the gap is at most `tol`, relative to the objective.
     identity_mix : float in [0, 1], "auto" or None, default=None
         Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
-        "auto" chooses a on held-out samples or pairs. None stands for 0.
+        "auto" chooses a on held-out samples or pairs. None stands for 0. The gap in the
+        metadata is that of the metric before mixing.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.

@@ -68,8 +68,9 @@ class LDA(LinearMetric):
     reg : float, default=0.0
         Ridge: :math:`reg\, \mathrm{tr}(S_w) / d\, I` is added to :math:`S_w`.
     identity_mix : float in [0, 1], "auto" or None, default=None
-        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
-        "auto" chooses a on held-out samples. None stands for 0.
+        Weight a of the identity in the metric. Within the span of L, M is replaced by
+        :math:`(1 - a) M + a\, \mathrm{tr}(M) / k\, I`, where k is the number of rows of L. "auto"
+        chooses a on held-out samples. None stands for 0.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
         same total weight.

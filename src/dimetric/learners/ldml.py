@@ -152,7 +152,8 @@ class LDML(ConvexMetric[SimilarityObjective]):
         Whether to start from the map of the previous fit.
     identity_mix : float in [0, 1], "auto" or None, default=None
         Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
-        "auto" chooses a on held-out samples or pairs. None stands for 0.
+        "auto" chooses a on held-out samples or pairs. None stands for 0. The gap in the
+        metadata is that of the metric before mixing.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
@@ -175,7 +176,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
     offset_ : array of shape (n_features,)
         Zeros.
     b_ : float
-        The threshold b, learned or given.
+        The threshold b, learned or given, of the distance before mixing.
     classes_ : ndarray of shape (n_classes,)
         Class labels, if the learner was fitted with labels.
     n_iter_ : int
