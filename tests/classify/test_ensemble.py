@@ -187,6 +187,31 @@ def test_random_state():
     assert not np.array_equal(P[0], P[2])
 
 
+class StopAfterTwo:
+    """A callback that scores the members so far, and stops the fit after two of them."""
+
+    def __init__(self):
+        self.scores = []
+
+    def setup(self, estimator, context): ...
+
+    def teardown(self, estimator, context): ...
+
+    def on_fit_task_begin(self, estimator, context): ...
+
+    def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
+        if context.task_name == "iteration":
+            self.scores.append(fitted_estimator.score(X, y))
+        return len(self.scores) == 2
+
+
+def test_callbacks_see_each_member_and_can_stop():
+    seen = StopAfterTwo()
+    model = clone(SMALL).set_callbacks(seen).fit(X, y)
+    assert len(model.estimators_) == len(seen.scores) == 2
+    assert seen.scores[-1] == model.score(X, y)
+
+
 def test_verbose(caplog):
     with caplog.at_level(logging.INFO, logger="dimetric"):
         clone(SMALL).set_params(verbose=1).fit(X, y)

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import joblib
@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, selected_rows, to_host
 from dimetric._arrays.row_order import canonical_order
+from dimetric._compat import Interval
 from dimetric.classify._rank_scaler import RankScaler
 from dimetric.learners._inner_learner import last_step
 from dimetric.learners._linear import LinearMetric
@@ -24,6 +25,10 @@ from dimetric.learners.nca import NCA
 
 # Parameters of the default learners, chosen by accuracy on 40 data sets. Few iterations suffice.
 REG, MAX_ITER = 0.02, 10
+NUMBER_OR_FRACTION = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Real, 0, 1, closed="right"),
+]
 MIN_ROWS_PER_CLASS = 2  # most learners compare samples of the same class
 
 
@@ -35,6 +40,13 @@ class Draw:
     counts: np.ndarray | None  # how often a bootstrap sample contains each of them
     columns: np.ndarray  # indices of features, sorted
     seed: int
+
+    def weights(self, weights: np.ndarray | None) -> np.ndarray | None:
+        """Return the weights of the drawn samples, given the weights of all samples."""
+        drawn = None if weights is None else weights[self.rows]
+        if self.counts is None:
+            return drawn
+        return self.counts if drawn is None else self.counts * drawn
 
 
 def checked_learners(learner: Any) -> list[BaseEstimator]:

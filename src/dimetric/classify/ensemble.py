@@ -1,6 +1,8 @@
 """Ensemble of learned distances, each from some of the samples and features."""
 
+from copy import copy
 from functools import partial
+from itertools import cycle
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -15,6 +17,7 @@ from dimetric._arrays.validation import checked_samples, rescale_for_squares
 from dimetric._compat import CallbackSupportMixin, HasMethods, Interval, Progress, fit_method
 from dimetric.classify._base import DistanceClassifier, as_array, values_like
 from dimetric.classify._ensemble_members import (
+    NUMBER_OR_FRACTION,
     Draw,
     Task,
     amount,
@@ -34,10 +37,7 @@ from dimetric.classify._weights import ClassWeights, relative_weights, samples_u
 from dimetric.learners._fitting.verbose import report
 from dimetric.neighbors.queries import Queries
 
-NUMBER_OR_FRACTION = [
-    Interval(Integral, 1, None, closed="left"),
-    Interval(Real, 0, 1, closed="right"),
-]
+PRIVATE_STATE = ("_codes", "_vote_weights", "_member_points")  # what predictions need
 
 
 class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
@@ -124,8 +124,6 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     >>> model = MetricEnsembleClassifier(random_state=0).fit(X, y)
     >>> model.oob_score_ > 0.96
     True
-    >>> np.argsort(model.feature_importances_)[-1]  # the importance of proline
-    np.int64(12)
     """
 
     learner_ = None  # members have their own learners
@@ -198,12 +196,10 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         rescale_for_squares(training.samples)  # raises if squares cannot be represented
         for name in ("oob_score_", "oob_decision_function_", "feature_importances_"):
             self.__dict__.pop(name, None)
-        self._codes = training.codes
-        self._vote_weights = relative_weights(training.weights)
+        self._codes, self._vote_weights = training.codes, relative_weights(training.weights)
         progress = Progress(self, X, y, self.n_estimators)
         draws = self._add_members(training, sample_weight is not None, progress, started)
-        voters = np.arange(len(self._codes)) if training.labelled is None else training.labelled
-        self._choose_temperature([np.isin(voters, draw.rows) for draw in draws], training)
+        self._choose_temperature(draws, training)
         self._metadata = {
             "n_estimators": len(self.estimators_),
             "complete": len(draws) == self.n_estimators,
@@ -246,8 +242,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
 
     def _require_one_metric(self) -> None:
         raise ValueError(
-            f"{type(self).__name__} has several distances, so two samples do not have a single "
-            "distance to explain. Use KNNClassifier, or a learner in estimators_."
+            f"{type(self).__name__} has several distances to explain. Use KNNClassifier."
         )
 
     def _indicators(self) -> sparse.csr_array:
@@ -277,7 +272,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
             if self.verbose:
                 report("member %d of %d: %.1f s", len(self.estimators_), len(draws), seconds)
             is_over = self.max_seconds is not None and seconds > self.max_seconds
-            if progress.step(dict) or is_over:
+            if progress.step(lambda: self._state(draws, training)) or is_over:
                 break
         importances = mean_importances(self.estimators_, self.estimators_features_, X)
         if importances is not None:
@@ -286,35 +281,40 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
 
     def _tasks(self, draws: list[Draw], training: Training, weights_given: bool) -> list[Task]:
         """Return the arguments of :func:`fit_member` for all members."""
-        learners, weights = checked_learners(self.learner), training.learner_weights
         tasks: list[Task] = []
-        for number, draw in enumerate(draws):
-            learner, arguments = learners[number % len(learners)], {}
-            drawn = None if weights is None else weights[draw.rows]
-            if draw.counts is not None:
-                drawn = draw.counts if drawn is None else drawn * draw.counts
-            if drawn is not None:
-                arguments = self._learner_arguments(drawn, weights_given, learner)
+        for draw, learner in zip(draws, cycle(checked_learners(self.learner)), strict=False):
+            weights = draw.weights(training.learner_weights)
+            arguments = {}
+            if weights is not None:
+                arguments = self._learner_arguments(weights, weights_given, learner)
             data = training.samples, training.learner_y, arguments
             tasks.append((learner, *data, draw, self.learner is None))
         return tasks
 
-    def _choose_temperature(self, fitted: list[np.ndarray], training: Training) -> None:
+    def _state(self, draws: list[Draw], training: Training) -> dict[str, Any]:
+        """Return the fitted attributes of the members that are fitted so far."""
+        self._choose_temperature(draws[: len(self.estimators_)], training)
+        fitted = {name: copy(each) for name, each in vars(self).items() if name.endswith("_")}
+        return fitted | {name: copy(getattr(self, name)) for name in PRIVATE_STATE}
+
+    def _choose_temperature(self, draws: list[Draw], training: Training) -> None:
         """Set the temperature, and out-of-bag results if members were not fitted to all samples."""
+        voters = np.arange(len(self._codes)) if training.labelled is None else training.labelled
+        left_out = [~np.isin(voters, draw.rows) for draw in draws]
         candidates = left_out_rows(len(self._codes))
-        leaves_out = not all(np.all(each[candidates]) for each in fitted)
+        has_out_of_bag = any(np.any(each[candidates]) for each in left_out)
         self.temperature_, rows, P = chosen_temperature(
             [Queries(points, None) for points in self._member_points],
-            [~each if leaves_out else np.ones_like(each) for each in fitted],
+            left_out if has_out_of_bag else [np.ones_like(each) for each in left_out],
             self._codes,
             self._indicators(),
             self.temperature,
             self._vote_weights,
         )
-        if not leaves_out:
-            return
-        weights = None if self._vote_weights is None else self._vote_weights[rows]
-        is_correct = np.argmax(P, axis=1) == self._codes[rows]
-        self.oob_score_ = float(np.average(is_correct, weights=weights))
-        self.oob_decision_function_ = np.full((training.n_rows, P.shape[1]), np.nan)
-        self.oob_decision_function_[rows if training.rows is None else training.rows[rows]] = P
+        if has_out_of_bag:
+            weights = None if self._vote_weights is None else self._vote_weights[rows]
+            is_correct = np.argmax(P, axis=1) == self._codes[rows]
+            self.oob_score_ = float(np.average(is_correct, weights=weights))
+            self.oob_decision_function_ = np.full((training.n_rows, P.shape[1]), np.nan)
+            rows = rows if training.rows is None else training.rows[rows]
+            self.oob_decision_function_[rows] = P
