@@ -49,10 +49,11 @@ class LLE(Embedding):
     n_components : int, default=2
         Dimension of the embedding.
     n_neighbors : int, default=5
-        Number of neighbours k. ``"hessian"`` requires more than
-        ``n_components * (n_components + 3) / 2``, and ``"modified"`` and ``"ltsa"`` require more
-        than `n_components`. Among neighbours at equal distance, the coordinates decide, not the
-        order of the rows.
+        Number of neighbours k. ``"modified"`` requires at least `n_components`. With exactly this
+        number, each sample has only one weight vector. ``"ltsa"`` requires more, because k + 1
+        samples of a tangent space of dimension k always fit it. ``"hessian"`` requires more than
+        ``n_components * (n_components + 3) / 2``, the number of first and second derivatives. Among
+        neighbours at equal distance, the coordinates decide, not the order of the rows.
     reg : float, default=1e-3
         Ridge of the weights, relative to the squared distances to the neighbours.
     method : {"standard", "modified", "hessian", "ltsa"}, default="standard"
@@ -121,7 +122,8 @@ class LLE(Embedding):
         k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))
         _, neighbors = metric_neighbors(points, k)
         parts = _components(neighbors)
-        if self.method == "standard":
+        one_weight_vector = self.method == "modified" and k == self.n_components
+        if self.method == "standard" or one_weight_vector:
             _warn_about_closed_groups(neighbors, len(parts))
         if len(parts) == 1:
             Y, error = self._embed_component(points, neighbors)
@@ -185,14 +187,14 @@ class LLE(Embedding):
         k = min(int(k), n_distinct - 1)
         least = {
             "standard": 1,
-            "modified": n_components + 1,
+            "modified": n_components,
             "hessian": n_components * (n_components + 3) // 2 + 1,
             "ltsa": n_components + 1,
         }[self.method]
         if k < least:
             raise ValueError(
                 f"n_neighbors={k} must be at least {least} with method={self.method!r} and "
-                f"n_components={n_components}."
+                f"n_components={n_components}. Increase n_neighbors or reduce n_components."
             )
         return k
 

@@ -1,6 +1,6 @@
 """Bridges: edges that join the connected components of a neighbour graph."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from dimetric._arrays.blocks import row_blocks
 Distances = Callable[[np.ndarray, Any], np.ndarray]
 
 NEAR_COMPONENTS = 5  # each connected component is joined to this many others
+MATCHING_ROUNDS = 3  # rounds in which mutually nearest samples of two components are matched
 BLOCK_ENTRIES = 2**22  # distances in memory at once
 
 
@@ -21,11 +22,13 @@ def bridged(graph: Any, distances: Distances) -> tuple[Any, np.ndarray]:
 
     Each component but the largest is joined to the 5 components with the shortest distances to it.
     Two components are joined by edges between all pairs of samples that are mutually nearest: each
-    of the two is the nearest one to the other in its component. The shortest edge between the
-    components is one of them. If several components are left, the same is done with them.
+    of the two is the nearest one to the other in its component. This is done three times, each time
+    with the samples that are not yet an end of such an edge. The first time gives the shortest edge
+    between the components. If several components are left, the same is done with them.
 
-    A single edge would make all paths between two components pass through two samples. The
-    components would then be far apart in all places but one.
+    With a single edge, all paths between two components would pass through two samples, and samples
+    far from these would be too far apart. If many edges shared an end, such as the only sample of a
+    small component, paths through it would make other samples too close.
 
     Parameters
     ----------
@@ -60,19 +63,15 @@ def bridged(graph: Any, distances: Distances) -> tuple[Any, np.ndarray]:
         graph = sparse.csr_array((data, (rows, columns)), shape=(n, n))
 
 
-def _bridges(
-    label: np.ndarray, distances: Distances
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _bridges(label: np.ndarray, distances: Distances) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ends and lengths of the bridges between each component and those near it."""
     sizes = np.bincount(label)
     order = np.argsort(label, kind="stable")
     members = np.split(order, np.cumsum(sizes)[:-1])
     largest = np.argmax(sizes)
-    found = [
-        _bridges_from(a, label, members, distances) for a in range(len(sizes)) if a != largest
-    ]
+    found = [_bridges_from(a, label, members, distances) for a in range(len(sizes)) if a != largest]
     left, right, length = (np.concatenate(part) for part in zip(*found, strict=True))
-    # Two components may both be joined to each other.
+    # Two components may each be among the nearest of the other.
     key = np.minimum(left, right) * len(label) + np.maximum(left, right)
     distinct = np.unique(key, return_index=True)[1]
     return left[distinct], right[distinct], length[distinct]
@@ -86,34 +85,50 @@ def _bridges_from(
     to_component = np.full(len(members), np.inf)
     np.minimum.at(to_component, label, length)
     to_component[a] = np.inf
-    left, right = [], []
-    for b in np.argsort(to_component, kind="stable")[: min(NEAR_COMPONENTS, len(members) - 1)]:
-        there = members[b]
-        ends = np.unique(nearest[there])  # no other sample of a is nearest to a sample of b
-        back = _nearest(there, ends, distances, len(label))[0]
+    near = np.argsort(to_component, kind="stable")[: min(NEAR_COMPONENTS, len(members) - 1)]
+    found = [
+        edges
+        for there in (members[b] for b in near)
+        for edges in _matched(members[a], there, nearest[there], length[there], distances)
+    ]
+    left, right, lengths = (np.concatenate(part) for part in zip(*found, strict=True))
+    return left, right, lengths
+
+
+def _matched(
+    here: np.ndarray,
+    there: np.ndarray,
+    nearest: np.ndarray,
+    length: np.ndarray,
+    distances: Distances,
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield ends and lengths of the edges between two components, round by round.
+
+    `nearest` and `length` belong to the samples there: the nearest sample here, and its distance.
+    """
+    for _ in range(MATCHING_ROUNDS):
+        ends = np.unique(nearest)  # no other sample here is nearest to a sample there
+        back = np.searchsorted(there, _nearest(there, ends, distances, len(ends))[0])
         # A metric may round differently in the two directions. The shortest edge is always added.
-        shortest = there[np.argmin(length[there])]
+        shortest = np.argmin(length)
         back[ends == nearest[shortest]] = shortest
         mutual = nearest[back] == ends
-        left.append(ends[mutual])
-        right.append(back[mutual])
-    ends_there = np.concatenate(right)
-    return np.concatenate(left), ends_there, length[ends_there]
+        yield ends[mutual], there[back[mutual]], length[back[mutual]]
+        here, there = np.setdiff1d(here, ends[mutual]), np.delete(there, back[mutual])
+        if len(here) == 0 or len(there) == 0:
+            return
+        nearest, length = _nearest(here, there, distances, len(there))
 
 
 def _nearest(
     points: np.ndarray, samples: Any, distances: Distances, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest of the points to each sample, and the distance to it.
-
-    `samples` are indices or a slice of all n samples.
-    """
-    nearest = np.full(len(np.arange(n)[samples]), -1)
-    length = np.full(len(nearest), np.inf)
-    for b in row_blocks(len(points), max(1, BLOCK_ENTRIES // len(nearest))):
+    """Return the nearest of the points to each of n samples, and the distance to it."""
+    nearest, length = np.full(n, -1), np.full(n, np.inf)
+    for b in row_blocks(len(points), max(1, BLOCK_ENTRIES // n)):
         D = distances(points[b], samples)
         closest = np.argmin(D, axis=0)
-        in_block = D[closest, np.arange(len(nearest))]
+        in_block = D[closest, np.arange(n)]
         closer = in_block < length
         nearest[closer] = points[b][closest[closer]]
         length[closer] = in_block[closer]
