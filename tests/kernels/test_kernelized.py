@@ -45,7 +45,7 @@ ALL = Kernel(n_components=None)
 LINEAR = Kernel("linear", n_components=None)
 TIGHT_NCA = NCA(2, reg=1.0, tol=1e-9, max_iter=1000)
 PAIRS = [
-    (LDA(), KDA(reg=0.0, kernel=LINEAR)),
+    (LDA(reg=0.0), KDA(reg=0.0, kernel=LINEAR)),
     (LDA(1, reg=0.3), KDA(1, reg=0.3, kernel=LINEAR)),
     (ANMM(3), KANMM(3, kernel=LINEAR)),
     (ANMM(n_friends=5, n_enemies=2), KANMM(n_friends=5, n_enemies=2, kernel=LINEAR)),
@@ -265,7 +265,7 @@ def test_orthonormal_coefficients_match_the_definition():
     total = np.zeros((len(A), len(A)))
     for i in range(len(A)):
         others = np.delete(np.argsort(D[i], kind="stable"), 0)
-        near, far = others[labels[others] == labels[i]][:3], others[labels[others] != labels[i]][:1]
+        near, far = others[labels[others] == labels[i]][:3], others[labels[others] != labels[i]][:3]
         for sign, rows in ((1, far), (-1, near)):
             total += sign / len(rows) * sum(np.outer(K[i] - K[j], K[i] - K[j]) for j in rows)
     values, V = np.linalg.eigh(total)

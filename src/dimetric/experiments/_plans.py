@@ -91,7 +91,8 @@ def _reductions(k: int, data: DataSet) -> Plan:
 
 
 def _learner(name: str, k: int, **options: Any) -> Any:
-    """Return a learner with its tied parameters set to k."""
+    """Return a learner with its tied parameters set to k. ANMM has orthonormal rows."""
+    options |= {"weighting": None} if name in ("ANMM", "KANMM") else {}
     learner = getattr(dimetric, {"DML-eig": "DMLEig"}.get(name, name))(**options)
     tied = [each for each in TIED_PARAMETERS if each in learner.get_params()]
     return learner.set_params(**dict.fromkeys(tied, k))

@@ -75,6 +75,7 @@ SCHEMA = {
     "LDA": {
         "_moments": "maybe Moments or none",
         "_unlabelled_moments": "maybe Moments or none",
+        "_n_distinct": "maybe number",
     },
     "KernelMetric": {
         "components_": "float k m",

@@ -26,7 +26,7 @@ class KANMM(KernelizedMetric):
     the nearest samples of other classes. Tied samples share places as in :class:`~dimetric.ANMM`.
     :math:`\Phi` holds the reference samples in feature space. With the linear kernel, this is ANMM.
     Some publications state the constraint :math:`A A^T = I` instead, which gives a different map.
-    See `orthonormal`.
+    See `orthonormal`. By default, the rows of L are then weighted as in ANMM.
 
     Parameters
     ----------
@@ -36,10 +36,14 @@ class KANMM(KernelizedMetric):
     n_friends : int, default=3
         Number of friends of each sample. If a class is too small, a warning is issued and its
         samples have fewer friends.
-    n_enemies : int, default=1
+    n_enemies : int, default=3
         Number of enemies of each sample.
+    weighting : {"margin"} or None, default="margin"
+        Weights of the rows of L. See :class:`~dimetric.ANMM`. If `orthonormal` is "coefficients",
+        there are no weights.
     orthonormal : {"map", "coefficients"}, default="map"
-        Matrix with orthonormal rows: "map" is the map L in feature space, "coefficients" is A.
+        Matrix with orthonormal rows before weighting: "map" is the map L in feature space,
+        "coefficients" is A.
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`.
     identity_mix, class_weight, unlabelled
@@ -77,7 +81,8 @@ class KANMM(KernelizedMetric):
         n_components: int | None = None,
         *,
         n_friends: int = 3,
-        n_enemies: int = 1,
+        n_enemies: int = 3,
+        weighting: str | None = "margin",
         orthonormal: str = "map",
         kernel: KernelLike = "rbf",
         identity_mix: float | str | None = None,
@@ -87,6 +92,7 @@ class KANMM(KernelizedMetric):
         self.n_components = n_components
         self.n_friends = n_friends
         self.n_enemies = n_enemies
+        self.weighting = weighting
         self.orthonormal = orthonormal
         self.kernel = kernel
         self.identity_mix = identity_mix
@@ -98,6 +104,7 @@ class KANMM(KernelizedMetric):
             self.n_components,
             n_friends=self.n_friends,
             n_enemies=self.n_enemies,
+            weighting=self.weighting,
             identity_mix=self.identity_mix,
         )
 

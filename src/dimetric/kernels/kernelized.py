@@ -10,7 +10,6 @@ from dimetric._compat import Progress, check_params
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels.kernel import KernelLike, as_kernel
 from dimetric.learners._converted_progress import ConvertedProgress
-from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.supervision.labels import Supervision, weights_of
@@ -79,7 +78,7 @@ class KernelizedMetric(KernelMetric):
             learner.set_params(n_components=min(self._default_components, coordinates.rank))
         Z = coordinates.compute()
         learner.n_features_in_ = coordinates.rank
-        if isinstance(learner, MeanLossMetric):
+        if hasattr(learner, "_same_unit"):
             learner._same_unit = True
         if hasattr(self, "classes_"):
             learner.classes_ = self.classes_
