@@ -173,6 +173,18 @@ def test_learners_are_compared_in_the_same_folds():
     assert seconds == {"Euclidean": 1.0, "LDA": 1.0}
 
 
+def test_slow_learners_do_not_reduce_the_folds_of_the_others():
+    done = {"Euclidean": 5, "LDA": 5, "KDA": 5, "NCA": 5, "LDML": 3, "LMNN": 2}
+    cells = [Cell("data", name, 3, 0, fold, 0.5, fold / 10, 1.0)
+             for name, n_folds in done.items() for fold in range(n_folds)]  # fmt: skip
+    scores, _, dropped = scores_on_common_folds(cells, dict.fromkeys(done), {})
+    assert set(dropped) == {"LDML", "LMNN"}
+    assert {len(each) for each in scores.values()} == {5}
+    few = [cell for cell in cells if cell.learner in ("Euclidean", "LMNN")]
+    scores, _, dropped = scores_on_common_folds(few, dict.fromkeys(["Euclidean", "LMNN"]), {})
+    assert {name: len(each) for name, each in scores.items()} == {"Euclidean": 2, "LMNN": 2}
+
+
 @pytest.mark.slow
 def test_faster_half_finishes_before_the_rest_starts():
     X, y = load_wine(return_X_y=True)
