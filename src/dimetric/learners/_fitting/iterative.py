@@ -21,8 +21,6 @@ from dimetric.solvers.result import DIVERGED, FLAT_START, SLOW_START, STALLED
 from dimetric.solvers.sgd import NO_BATCH
 from dimetric.supervision.labels import Supervision
 
-DEFAULT_TOL = 1e-5  # `tol` of the solver if it is None
-
 
 class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     """A linear learner that is fitted by a solver.
@@ -37,6 +35,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
     }
+    _default_tol: ClassVar[float] = 1e-5  # the value that ``tol=None`` stands for
     _remedy: ClassVar[str] = "Increase max_iter or tol, or scale the features."
     solver: str | Solver
     max_iter: int
@@ -104,7 +103,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
 
     def _used_tol(self) -> float:
         """Return the value of `tol` that is used if it is None."""
-        return DEFAULT_TOL if self.tol is None else self.tol
+        return self._default_tol if self.tol is None else self.tol
 
     def _solver(self) -> Solver:
         """Return the solver object, after validating its parameters."""
