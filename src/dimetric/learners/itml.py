@@ -156,6 +156,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     _accepts_weights = True
     _min_classes = 2
     _remedy = "Increase max_iter or tol, or lower gamma."
+    tol: float
 
     def __init__(
         self,

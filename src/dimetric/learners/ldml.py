@@ -143,11 +143,15 @@ class LDML(ConvexMetric[SimilarityObjective]):
     max_iter : int, default=100
         Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
         mini-batches, and the objectives in the metadata are means over mini-batches.
-    tol : float, default=1e-5
-        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
-    reg : float, default=0.0
+    tol : float or None, default=None
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. None stands for
+        1e-5 with early stopping: "lbfgs" stops after an iteration that raises the objective by at
+        most 0.0005. Later iterations often fit noise. Set `tol` to reach the optimum.
+    reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        does not depend on their unit.
+        does not depend on their unit. None stands for 0.1 d / n, with n distinct samples,
+        because few samples are easy to overfit. The variance of each feature then replaces v in
+        the penalty, which does not depend on the units of single features.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     identity_mix : float in [0, 1], "auto" or None, default=None
@@ -211,6 +215,9 @@ class LDML(ConvexMetric[SimilarityObjective]):
     _maximises = True
     _supervision_kinds = ("y", "pairs")
     _accepts_weights = True
+    # Chosen by experiment, see docs/results/defaults.md.
+    _reg_factor = 0.1
+    _early_decrease = 0.0005
 
     def __init__(
         self,
@@ -221,8 +228,8 @@ class LDML(ConvexMetric[SimilarityObjective]):
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
-        tol: float = 1e-5,
-        reg: float = 0.0,
+        tol: float | None = None,
+        reg: float | None = None,
         warm_start: bool = False,
         identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,

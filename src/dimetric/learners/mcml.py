@@ -98,11 +98,15 @@ class MCML(ConvexMetric[PairwiseObjective]):
     max_iter : int, default=50
         Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
         mini-batches, and the objectives in the metadata are means over mini-batches.
-    tol : float, default=1e-5
-        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
-    reg : float, default=0.0
+    tol : float or None, default=None
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. None stands for
+        1e-5 with early stopping: "lbfgs" stops after an iteration that lowers the objective by at
+        most 0.05 %. Later iterations often fit noise. Set `tol` to reach the optimum.
+    reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        does not depend on their unit.
+        does not depend on their unit. None stands for 2 d / n, with n distinct samples, because
+        few samples are easy to overfit. The variance of each feature then replaces v in the
+        penalty, which does not depend on the units of single features.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     identity_mix : float in [0, 1], "auto" or None, default=None
@@ -164,6 +168,9 @@ class MCML(ConvexMetric[PairwiseObjective]):
 
     _needs_class_neighbors = True
     _accepts_weights = True
+    # Chosen by experiment, see docs/results/defaults.md.
+    _reg_factor = 2.0
+    _early_decrease = 0.0005
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray

@@ -22,8 +22,6 @@ from dimetric.solvers.result import DIVERGED, FLAT_START, SLOW_START, STALLED
 from dimetric.solvers.sgd import NO_BATCH
 from dimetric.supervision.labels import Supervision
 
-DEFAULT_TOL = 1e-5  # `tol` of the solver if it is None
-
 
 class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     """A linear learner that is fitted by a solver.
@@ -39,6 +37,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         **MIX_PARAMETER,
         "verbose": ["verbose"],
     }
+    _default_tol: ClassVar[float] = 1e-5  # the value that ``tol=None`` stands for
     _remedy: ClassVar[str] = "Increase max_iter or tol, or scale the features."
     solver: str | Solver
     max_iter: int
@@ -106,7 +105,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
 
     def _used_tol(self) -> float:
         """Return the value of `tol` that is used if it is None."""
-        return DEFAULT_TOL if self.tol is None else self.tol
+        return self._default_tol if self.tol is None else self.tol
 
     def _solver(self) -> Solver:
         """Return the solver object, after validating its parameters."""

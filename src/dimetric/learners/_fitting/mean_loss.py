@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric._warnings import warn
@@ -21,8 +21,8 @@ from dimetric.learners._fitting.early_stopping import EarlyStopping
 from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
 from dimetric.learners._fitting.graph_term import neighbor_scatter
 from dimetric.learners._fitting.iterative import IterativeMetric
-from dimetric.learners._fitting.ordering import in_canonical_order
-from dimetric.learners._fitting.plateau import MAX_SLOPE, TOO_LARGE, plateau, slope_in_scale
+from dimetric.learners._fitting.ordering import in_canonical_order, n_distinct
+from dimetric.learners._fitting.plateau import checked_for_plateau
 from dimetric.learners._fitting.problem import (
     MapCallback,
     MapFunction,
@@ -42,14 +42,8 @@ from dimetric.learners._fitting.start import (
     named_start,
 )
 from dimetric.linalg.row_basis import RowBasis
-from dimetric.objectives.objective import Objective, Ridge, ridge_matrix
+from dimetric.objectives.objective import Objective, ridge_matrix
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
-from dimetric.solvers.result import (
-    FLAT_START,
-    GRADIENT_BELOW_TOL,
-    NO_DECREASE,
-    SLOW_START,
-)
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import (
     Labels,
@@ -83,6 +77,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         "diagonal": ["boolean"],
         "init": [StrOptions(INIT_NAMES), "array-like"],
         "reg": [Interval(Real, 0, None, closed="left"), None],
+        "tol": [*IterativeMetric._parameter_constraints["tol"], None],
         "warm_start": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "unlabelled": [Real, str, None],
@@ -96,6 +91,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
     _searches_start_scale: ClassVar[bool] = True
     # ``reg=None`` stands for this factor times the ratio of features to samples.
     _reg_factor: ClassVar[float] = 0.0
+    # With ``tol=None``, the fit stops early after an iteration that lowers the objective by less.
+    _early_decrease: ClassVar[float] = -np.inf
     # Whether X contains coordinates instead of features, such as those of a kernel's feature space.
     # They have the same unit.
     _same_unit: bool = False
@@ -108,7 +105,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 50,
-        tol: float | None = 1e-5,
+        tol: float | None = None,
         reg: float | None = None,
         warm_start: bool = False,
         identity_mix: float | str | None = None,
@@ -180,12 +177,12 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         )
         # The ratio is 1, unless X contains coordinates of sparse samples with more features.
         ratio = X.shape[1] / self.n_features_in_
-        unit = coordinates.mean_variance / X.shape[1] * ratio**2
-        if self.reg is None:
-            reg *= coordinates.outlier_correction
-        ridge: Ridge = reg * unit
+        weight = ratio**2 / X.shape[1]
+        by_feature = self.reg is None and not self._same_unit
+        ridge, dropped_penalty = coordinates.ridge(reg * weight, by_feature=by_feature)
         if graph is not None:
-            ridge = ridge_matrix(ridge, X.shape[1]) + self.unlabelled_reg * unit * graph
+            unit = self.unlabelled_reg * weight * coordinates.mean_variance
+            ridge = ridge_matrix(ridge, X.shape[1]) + unit * graph
         objective = self._objective(coordinates.samples, supervision, order)
         if objective.is_constant:  # the ridge alone would lead to a map of 0
             ridge = 0.0
@@ -202,7 +199,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             restore=lambda L: asarray_like(coordinates.map_of_samples(L) * factor, X),
             ridge=ridge,
             reg=reg,
-            ridge_outside=reg * unit * coordinates.dropped_squared_norm,
+            ridge_outside=dropped_penalty,
             sample_scale=coordinates.sample_scale * factor,
             theta=theta,
             preconditioner=coordinates.feature_scaling(same_unit=self._same_unit),
@@ -263,16 +260,10 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             self.init = basis.of_coordinates(checked_start(self.init, k, d, "init"))
 
     def _checked_for_plateau(self, problem: Problem[LossT], solution: Solution) -> Result:
-        result, reason = solution.result, ""
         if len(getattr(self, "classes_", ())) == 1 or problem.objective.is_constant:
-            return result
-        if result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL:
-            why = plateau(problem, solution, self._used_tol())
-            reason = f"{FLAT_START}, because distances are {why}" if why else ""
-        elif result.reason == NO_DECREASE and not isinstance(self.init, str):
-            is_steep = slope_in_scale(problem, solution) > MAX_SLOPE * max(1.0, abs(result.value))
-            reason = f"{SLOW_START}, because distances are {TOO_LARGE}" if is_steep else ""
-        return replace(result, converged=False, reason=reason) if reason else result
+            return solution.result
+        is_named = isinstance(self.init, str)
+        return checked_for_plateau(problem, solution, self._used_tol(), named_start=is_named)
 
     def _minimise(self, problem: Problem[LossT], solver: Solver, callback: MapCallback) -> Solution:
         function = self._function(problem, solver)
@@ -286,7 +277,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
 
     def _least_decrease(self, solver: Solver) -> float:
         """Return the decrease of the objective at which the fit stops early, or -inf."""
-        return -np.inf
+        stops_early = self.tol is None and solver.models_curvature
+        return self._early_decrease if stops_early else -np.inf
 
     def _function(self, problem: Problem[LossT], solver: Solver) -> MapFunction:
         """Return the function of a vector that the solver minimises."""
@@ -301,15 +293,10 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         """Return `reg`, or its default for samples in canonical order."""
         if self.reg is not None:
             return self.reg
-        # Copies of a sample count once, as a sample with a larger weight does.
-        n = 1 + int(np.sum(to_host(namespace(X).any(X[1:, :] != X[:-1, :], axis=1))))
-        return self._default_reg(self.n_features_in_, n)
+        return self._default_reg(self.n_features_in_, n_distinct(X))
 
     def _default_reg(self, d: int, n: int) -> float:
-        """Return the value of `reg` that None stands for, with d features and n distinct samples.
-
-        A weight proportional to d / n gives a penalty that does not depend on d.
-        """
+        """Return the default of `reg` for d features and n distinct samples."""
         return self._reg_factor * d / n
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
