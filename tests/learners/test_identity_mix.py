@@ -205,12 +205,13 @@ def test_sparse_samples_mix_inside_the_span_of_the_samples():
 
 
 def test_kernel_learners_mix_in_feature_space():
-    learner, kernel = LMNN(identity_mix=0.2), Kernel("linear", n_components=None)
+    params = {"identity_mix": 0.2, "reg": 0.0, "tol": 1e-6}
+    learner, kernel = LMNN(**params), Kernel("linear", n_components=None)
     pairs = np.stack([X[:20], X[20:40]], axis=1)
     expected = learner.fit(X, y).pair_distance(pairs)
     for other in (
         Kernelized(learner, kernel=kernel),
-        dimetric.KLMNN(identity_mix=0.2, kernel=kernel),
+        dimetric.KLMNN(**params, kernel=kernel),
     ):
         np.testing.assert_allclose(other.fit(X, y).pair_distance(pairs), expected, rtol=1e-2)
         assert other.metadata()["identity_mix"] == 0.2
