@@ -62,7 +62,7 @@ def test_probabilities_are_the_mean_of_softmax_votes(weights):
 
 def test_one_member_of_everything_is_a_softmax_vote():
     model = MetricEnsembleClassifier(
-        LDA(), n_estimators=1, max_features=1.0, max_samples=None, temperature=2, random_state=0
+        LDA(), n_estimators=1, max_features=1.0, max_samples=1.0, temperature=2, random_state=0
     )
     single = KNNClassifier(learner=LDA(), weights="softmax", temperature=2).fit(X, y)
     assert_allclose(model.fit(X, y).predict_proba(NEW), single.predict_proba(NEW))

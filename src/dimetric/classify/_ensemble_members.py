@@ -29,6 +29,8 @@ NUMBER_OR_FRACTION = [
     Interval(Integral, 1, None, closed="left"),
     Interval(Real, 0, 1, closed="right"),
 ]
+# By default, a learner is fitted to this fraction of the samples, but to at most so many.
+DEFAULT_FRACTION, DEFAULT_MAX_SAMPLES = 0.8, 1000
 MIN_ROWS_PER_CLASS = 2  # most learners compare samples of the same class
 
 
@@ -105,6 +107,19 @@ def draw_member(
     return Draw(drawn, counts.astype(np.float64), columns, seed)
 
 
+def fraction_of_samples(max_samples: float | None, n: int) -> float:
+    """Return the fraction of n samples that a learner is fitted to.
+
+    Examples
+    --------
+    >>> fraction_of_samples(None, 100), fraction_of_samples(None, 10_000)
+    (0.8, 0.1)
+    """
+    if max_samples is None:
+        return min(DEFAULT_FRACTION, DEFAULT_MAX_SAMPLES / n)
+    return amount(max_samples, n, "max_samples") / n
+
+
 def rows_by_class(X: Array, y: np.ndarray) -> list[np.ndarray]:
     """Return the indices of the samples of each class, in an order that depends on their content.
 
@@ -116,16 +131,14 @@ def rows_by_class(X: Array, y: np.ndarray) -> list[np.ndarray]:
     return np.split(order, np.cumsum(np.bincount(codes))[:-1])
 
 
-def amount(value: float | None, n: int, name: str) -> int:
+def amount(value: float, n: int, name: str) -> int:
     """Return a number of samples or features, given as a number or as a fraction of all n.
 
     Examples
     --------
-    >>> amount(0.8, 4, "max_features"), amount(3, 4, "max_features"), amount(None, 4, "max_samples")
-    (4, 3, 4)
+    >>> amount(0.8, 4, "max_features"), amount(3, 4, "max_features")
+    (4, 3)
     """
-    if value is None:
-        return n
     if not isinstance(value, Integral):
         return max(1, int(np.ceil(value * n)))
     if value > n:

@@ -25,6 +25,7 @@ from dimetric.classify._ensemble_members import (
     columns_of,
     draw_member,
     fitted_members,
+    fraction_of_samples,
     mean_importances,
     rows_by_class,
 )
@@ -52,8 +53,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     of each member, as in :class:`~dimetric.KNNClassifier` with ``weights="softmax"``. The
     probabilities are the means over the members. :math:`s_j` is the sample weight (1 by default).
 
-    Features should have comparable units, so put a scaler in front of the ensemble:
-    ``make_pipeline(StandardScaler(), MetricEnsembleClassifier())``.
+    Scale the features first: ``make_pipeline(StandardScaler(), MetricEnsembleClassifier())``.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         Number of members.
     max_features : int or float, default=0.8
         Number of features of each member, or their fraction of all features.
-    max_samples : int, float or None, default=0.8
+    max_samples : int, float or None, default=None
         Number of samples that each learner is fitted to, or their fraction of all samples. At
-        least two samples of each class are drawn. None stands for all samples.
+        least two of each class are drawn. None stands for 0.8, but at most 1000 samples.
     bootstrap : bool, default=False
         Whether to draw samples with replacement. A sample that is drawn twice has the weight 2, if
         the learner uses weights.
@@ -112,7 +112,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     Notes
     -----
     The temperature is chosen from a grid by the log loss of out-of-bag probabilities. If no samples
-    are left out (``max_samples=None`` and ``bootstrap=False``), the probabilities of all samples
+    are left out (``max_samples=1.0`` and ``bootstrap=False``), the probabilities of all samples
     are used instead. They are optimistic, because the distances were learned from these samples.
     With more than 2048 samples, :math:`2^{22} / n` of them are used, but at least 64.
 
@@ -151,7 +151,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         *,
         n_estimators: int = 16,
         max_features: float = 0.8,
-        max_samples: float | None = 0.8,
+        max_samples: float | None = None,
         bootstrap: bool = False,
         temperature: float | None = None,
         class_weight: ClassWeights = None,
@@ -256,7 +256,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         X, (n, d) = training.samples, training.samples.shape
         groups = rows_by_class(X, training.learner_y)
         n_columns = amount(self.max_features, d, "max_features")
-        share = amount(self.max_samples, n, "max_samples") / n
+        share = fraction_of_samples(self.max_samples, n)
         seeds = random_generator(self.random_state).randint(2**31 - 1, size=self.n_estimators)
         draw_with = partial(draw_member, groups, n_columns, d, share, self.bootstrap)
         draws = [draw_with(int(seed)) for seed in seeds]
