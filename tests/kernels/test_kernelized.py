@@ -84,7 +84,7 @@ def test_linear_klmnn_reaches_the_objective_of_lmnn(n_components):
     [
         (LDA(reg=0.01), KDA(reg=0.01, kernel=ALL)),
         (ANMM(3), KANMM(3, kernel=ALL)),
-        (DMLMJ(3, alpha=0.03), KDMLMJ(3, kernel=ALL)),
+        (DMLMJ(3, alpha=0.1), KDMLMJ(3, kernel=ALL)),
         (TIGHT_NCA, Kernelized(TIGHT_NCA, kernel=ALL)),
     ],
     ids=str,

@@ -104,7 +104,7 @@ def test_scatters_match_loops_with_weights(make, rng):
     anmm = ANMM(2, n_friends=3, n_enemies=2).fit(X, y)
     assert_allclose(anmm.metadata()["margin"], values[:2].sum(), rtol=1e-9)
     # With all components, the metric of DMLMJ is the inverse of the covariance of friends.
-    M = DMLMJ(n_neighbors=3, alpha=0).fit(X, y).metric()
+    M = DMLMJ(n_neighbors=3, alpha=0, weighting=None).fit(X, y).metric()
     assert_allclose(M, np.linalg.inv(C / len(X)), rtol=1e-7, atol=1e-9 * np.abs(M).max())
 
 
