@@ -321,6 +321,9 @@ class CentroidsUnderLDA(ClassifierMixin, TransformerMixin, BaseEstimator):
     def transform(self, X):
         return self.model_.learner_.transform(X)
 
+    def explain_pair(self, x, x2):
+        raise ValueError("The predictions of a classifier are not explained by a distance.")
+
 
 def test_a_classifier_is_compared_by_its_own_predictions():
     X, y = shifted(120, 20)

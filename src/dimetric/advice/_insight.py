@@ -230,7 +230,7 @@ def _explained_changes(
 
     The first two samples are one that improves and one that worsens, if both exist.
     """
-    if not hasattr(model.learner_, "explain_pair"):
+    if predicts(model.learner_) or not hasattr(model.learner_, "explain_pair"):
         return []
     improved, worsened, others, _ = changes
     ordered = [*improved[:1], *worsened[:1], *improved[1:], *worsened[1:], *others]
