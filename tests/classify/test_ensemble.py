@@ -23,7 +23,7 @@ from dimetric import (
     load,
     save,
 )
-from dimetric.classify import _softmax
+from dimetric.classify import _out_of_bag, _softmax, ensemble
 from dimetric.classify._ensemble_members import draw_member, rows_by_class
 from dimetric.export import to_numpy
 
@@ -219,7 +219,8 @@ def test_verbose(caplog):
 
 
 def test_many_samples(monkeypatch):
-    monkeypatch.setattr(_softmax, "MAX_LEFT_OUT_DISTANCES", 60 * 20)
+    for module in (_out_of_bag, ensemble):
+        monkeypatch.setattr(module, "MAX_DISTANCES_PER_MEMBER", 60 * 20)
     monkeypatch.setattr(_softmax, "MIN_LEFT_OUT_SAMPLES", 10)
     model = clone(SMALL).fit(X, y)
     assert np.sum(~np.isnan(model.oob_decision_function_[:, 0])) <= 20

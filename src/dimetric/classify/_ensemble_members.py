@@ -30,7 +30,7 @@ NUMBER_OR_FRACTION = [
     Interval(Real, 0, 1, closed="right"),
 ]
 # By default, a learner is fitted to this fraction of the samples, but to at most so many.
-DEFAULT_FRACTION, DEFAULT_MAX_SAMPLES = 0.8, 1000
+DEFAULT_FRACTION, DEFAULT_MAX_SAMPLES = 0.8, 2000
 MIN_ROWS_PER_CLASS = 2  # most learners compare samples of the same class
 
 
@@ -113,7 +113,7 @@ def fraction_of_samples(max_samples: float | None, n: int) -> float:
     Examples
     --------
     >>> fraction_of_samples(None, 100), fraction_of_samples(None, 10_000)
-    (0.8, 0.1)
+    (0.8, 0.2)
     """
     if max_samples is None:
         return min(DEFAULT_FRACTION, DEFAULT_MAX_SAMPLES / n)

@@ -8,6 +8,8 @@ from dimetric.neighbors.queries import Queries
 
 # Temperatures that are tried, in units of the mean squared distance.
 TEMPERATURES = 2.0 ** np.arange(-12, 4)
+# Up to 1024 samples, all of them are used. Of more samples, 2**20 / n are.
+MAX_DISTANCES_PER_MEMBER = 2**20
 SAMPLES_OF_MEAN = 64  # samples whose distances estimate the mean squared distance
 MIN_PROBABILITY = 1e-3  # limits the loss of outliers
 
@@ -56,7 +58,7 @@ def chosen_temperature(
     (array([2, 3]), array([[0., 1.],
            [0., 1.]]))
     """
-    rows = left_out_rows(len(codes))
+    rows = left_out_rows(len(codes), MAX_DISTANCES_PER_MEMBER)
     grid = np.array([temperature])
     if temperature is None:
         grid = TEMPERATURES * (_mean_squared_distance(members, rows) or 1.0)

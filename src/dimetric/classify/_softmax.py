@@ -101,7 +101,7 @@ def leave_one_out_temperature(
     """
     if queries.n < 2:
         return 1.0
-    rows = left_out_rows(queries.n)
+    rows = left_out_rows(queries.n, MAX_LEFT_OUT_DISTANCES)
     blocks = list(squared_distances_from(queries, rows))
     finite = [squares[np.isfinite(squares)] for _, squares in blocks]
     unit = sum(float(np.sum(each)) for each in finite) / sum(len(each) for each in finite)
@@ -124,15 +124,15 @@ def _largest_good(losses: dict[float, float], slack: float) -> float:
     return float(max(T for T, value in losses.items() if value <= limit))
 
 
-def left_out_rows(n: int) -> np.ndarray:
+def left_out_rows(n: int, max_distances: int) -> np.ndarray:
     """Return the row numbers of the samples whose leave-one-out loss is used.
 
     Examples
     --------
-    >>> len(left_out_rows(2048)), len(left_out_rows(10_000)), len(left_out_rows(1_000_000))
-    (2048, 419, 64)
+    >>> [len(left_out_rows(n, 2**22)) for n in (2048, 10_000, 1_000_000)]
+    [2048, 419, 64]
     """
-    count = min(n, max(MIN_LEFT_OUT_SAMPLES, MAX_LEFT_OUT_DISTANCES // n))
+    count = min(n, max(MIN_LEFT_OUT_SAMPLES, max_distances // n))
     return np.linspace(0, n - 1, count).astype(np.int64)
 
 

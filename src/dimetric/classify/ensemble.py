@@ -30,7 +30,11 @@ from dimetric.classify._ensemble_members import (
     rows_by_class,
 )
 from dimetric.classify._neighbors import points_like
-from dimetric.classify._out_of_bag import chosen_temperature, fractions
+from dimetric.classify._out_of_bag import (
+    MAX_DISTANCES_PER_MEMBER,
+    chosen_temperature,
+    fractions,
+)
 from dimetric.classify._softmax import left_out_rows, softmax_sums
 from dimetric.classify._training import Training
 from dimetric.classify._votes import one_hot_rows
@@ -67,7 +71,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         Number of features of each member, or their fraction of all features.
     max_samples : int, float or None, default=None
         Number of samples that each learner is fitted to, or their fraction of all samples. At
-        least two of each class are drawn. None stands for 0.8, but at most 1000 samples.
+        least two of each class are drawn. None stands for 0.8, but at most 2000 samples.
     bootstrap : bool, default=False
         Whether to draw samples with replacement. A sample that is drawn twice has the weight 2, if
         the learner uses weights.
@@ -90,9 +94,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     Attributes
     ----------
     estimators_ : list of learners
-        The fitted members.
-    estimators_features_ : list of ndarray
-        Indices of the features of each member, sorted.
+        The fitted members. ``estimators_features_`` has the indices of their features.
     temperature_ : float
         The temperature T.
     oob_score_ : float
@@ -114,7 +116,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     The temperature is chosen from a grid by the log loss of out-of-bag probabilities. If no samples
     are left out (``max_samples=1.0`` and ``bootstrap=False``), the probabilities of all samples
     are used instead. They are optimistic, because the distances were learned from these samples.
-    With more than 2048 samples, :math:`2^{22} / n` of them are used, but at least 64.
+    With more than 1024 samples, :math:`2^{20} / n` of them are used, but at least 64.
 
     Examples
     --------
@@ -144,6 +146,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     estimators_: list[Any]
     estimators_features_: list[np.ndarray]
     _member_points: list[Array]
+    _metadata: dict[str, Any]
 
     def __init__(
         self,
@@ -200,12 +203,8 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         progress = Progress(self, X, y, self.n_estimators)
         draws = self._add_members(training, sample_weight is not None, progress, started)
         self._choose_temperature(draws, training)
-        self._metadata = {
-            "n_estimators": len(self.estimators_),
-            "complete": len(draws) == self.n_estimators,
-            "temperature": self.temperature_,
-            "time": perf_counter() - started,
-        }
+        self._metadata = {"n_estimators": len(draws), "complete": len(draws) == self.n_estimators}
+        self._metadata |= {"temperature": self.temperature_, "time": perf_counter() - started}
         progress.end()
         return self
 
@@ -301,7 +300,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         """Set the temperature, and out-of-bag results if members were not fitted to all samples."""
         voters = np.arange(len(self._codes)) if training.labelled is None else training.labelled
         left_out = [~np.isin(voters, draw.rows) for draw in draws]
-        candidates = left_out_rows(len(self._codes))
+        candidates = left_out_rows(len(self._codes), MAX_DISTANCES_PER_MEMBER)
         has_out_of_bag = any(np.any(each[candidates]) for each in left_out)
         self.temperature_, rows, P = chosen_temperature(
             [Queries(points, None) for points in self._member_points],
