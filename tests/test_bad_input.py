@@ -440,7 +440,7 @@ CASES = {
     "classes vary in one direction": (
         lambda: (np.eye(3, 4)[y] + X[:, :1] * [0, 0, 0, 1], y),
         {
-            of(LDA, n_components=None, reg=0.0, shrinkage=None): ONE_COMPONENT_OF_TWO,
+            of(LDA, reg="auto", shrinkage=None): Fits("class means differ in a direction"),
             of(DMLMJ, alpha=0.0): ONE_COMPONENT_OF_TWO,
             any_learner: Fits(),
         },
