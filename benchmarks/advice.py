@@ -16,14 +16,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import StratifiedKFold
 
 import dimetric
 from dimetric.advice._candidates import candidate_learners
 from dimetric.advice._race_options import RaceOptions
+from dimetric.advice._stratified import stratified_rows
 from dimetric.data._named import _directory_readers
 
 N_BOOTSTRAP = 10_000
+MIN_MEMBERS = 6  # of a class, because compare needs three rows of each class in its half
 COMPARE = "compare"  # name of the model of dimetric.compare in the tables
 
 
@@ -32,10 +34,9 @@ def data_sets(folder, max_rows):
     for name, read in sorted(_directory_readers(folder).items()):
         data = read("drop")
         X, y = data.X, np.unique(data.y, return_inverse=True)[1]
-        y_counts = np.bincount(y)
-        rows = np.flatnonzero(y_counts[y] >= 2)
+        rows = np.flatnonzero(np.bincount(y)[y] >= MIN_MEMBERS)
         if len(rows) > max_rows:
-            rows, _ = train_test_split(rows, train_size=max_rows, stratify=y[rows], random_state=0)
+            rows = stratified_rows(rows, y, max_rows, MIN_MEMBERS, np.random.default_rng(0))
         yield name, X[rows], y[rows]
 
 

@@ -21,6 +21,7 @@ from dimetric.advice._stratified import stratified_rows
 from dimetric.benchmark._cell import Cell
 from dimetric.data import make_parallel_bands
 from dimetric.kernels import Kernel
+from dimetric.report._task import Task
 from dimetric.selection._splits import splits
 
 
@@ -261,6 +262,46 @@ def test_every_value_of_a_grid_can_be_fitted(name):
 def test_grid_has_no_parameter_that_the_kernel_does_not_use():
     assert "kernel__gamma" in candidate_grid(KDA(kernel=Kernel("poly")), 13)
     assert "kernel__gamma" not in candidate_grid(KDA(kernel=Kernel("cosine")), 13)
+
+
+class Guess(TransformerMixin, BaseEstimator):
+    """Always predict the largest class, or the mean."""
+
+    def __init__(self, mean=False):
+        self.mean = mean
+
+    def fit(self, X, y):
+        values, counts = np.unique(y, return_counts=True)
+        self.classes_, self.guess_ = values, y.mean() if self.mean else values[counts.argmax()]
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.guess_)
+
+    def score(self, X, y):
+        return np.mean(self.predict(X) == y)
+
+    def transform(self, X):
+        return X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor" if self.mean else "classifier"
+        return tags
+
+
+@pytest.mark.parametrize("score", ["accuracy", "r2", "mae"])
+def test_a_guess_without_features_is_not_better(score):
+    rng = np.random.default_rng(0)
+    X, kind = rng.standard_normal((90, 3)), "classes" if score == "accuracy" else "continuous"
+    y = rng.permutation(np.repeat([0, 1], [70, 20])) if kind == "classes" else rng.random(90)
+    models = {"guess": Guess(mean=kind != "classes")}
+    found = choose(X, y, models, cv=3, task=Task(kind, score))
+    sign = -1 if score == "mae" else 1
+    assert sign * found.mean_scores["guess"] > sign * found.mean_scores["Euclidean"]
+    assert found.posterior.left < 0.5
+    assert found.posterior.right <= found.better_than_guess < 0.5
+    assert found.chosen == "Euclidean"
 
 
 def test_insight():

@@ -31,6 +31,7 @@ def comparison_dict(comparison: "Comparison") -> dict[str, Any]:
         "worse": choice.posterior.left,
         "rope": comparison.rope,
         "selection_bias": choice.selection_bias,
+        "better_than_guess": choice.better_than_guess,
         "scores": choice.final_scores,
         "repeats": choice.n_repeats,
         "judged_on_unseen_rows": choice.judged_on_unseen_rows,

@@ -28,7 +28,7 @@ from dimetric.learners._base import with_objects
 from dimetric.report._records import BASELINE, Choice
 from dimetric.report._task import CLASSIFICATION, Task
 from dimetric.selection._tune import tune
-from dimetric.stats._bayes import correlated_t_test
+from dimetric.stats._bayes import Posterior, correlated_t_test
 
 __all__ = ["choose"]
 
@@ -115,9 +115,8 @@ def choose(
     params = _best_params(models[best], race, grid)
     are_unseen = not np.array_equal(race.rows, final.rows)
     bias = 0.0 if are_unseen else selection_bias(scores, best)
-    posterior = correlated_t_test(
-        final_scores[BASELINE], final_scores[best] - bias, rope, random_state, n_repeats=n_repeats
-    )
+    unbiased = final_scores | {best: final_scores[best] - bias}
+    posterior, better_than_guess = _verdict(unbiased, best, final, rope, n_repeats)
     return Choice(
         best=best,
         learner=seeded(models[best], random_state).set_params(**params),
@@ -132,6 +131,7 @@ def choose(
         n_final_rows=len(final.y),
         posterior=posterior,
         selection_bias=bias,
+        better_than_guess=better_than_guess,
         task=task,
         references=_in_units(references.scores, task),
         reference_seconds=references.fit_seconds,
@@ -233,6 +233,32 @@ def _final(
         n_repeats=n_repeats,
     )
     return grid, scores, n_repeats
+
+
+def _verdict(
+    scores: dict[str, np.ndarray], best: str, stage: _Stage, rope: float, n_repeats: int
+) -> tuple[Posterior, float]:
+    """Test the best learner against the baseline, and against a guess without features.
+
+    The guess is the largest class, or the mean of the numbers. Distances that average over more
+    samples come closer to it. On noise, this alone makes a learner better than the Euclidean
+    distance. Therefore, the probability of "better" is at most that of being better than the guess.
+    """
+    y, options = stage.y, stage.options
+
+    def test(other: np.ndarray) -> Posterior:
+        seed = options.random_state
+        return correlated_t_test(other, scores[best], rope, seed, n_repeats=n_repeats)
+
+    posterior = test(scores[BASELINE])
+    guess = 0.0
+    if not options.task.is_regression:
+        guess = float(np.max(np.unique(y, return_counts=True)[1]) / len(y))
+    elif options.task.score == "mae":
+        guess = -float(np.mean(np.abs(y - np.mean(y))))
+    than_guess = test(np.full(len(scores[best]), guess)).right
+    better = min(posterior.right, than_guess)
+    return replace(posterior, rope=1 - posterior.left - better, right=better), than_guess
 
 
 def _n_processes(n_rows: int, n_features: int, n_jobs: int | None) -> int | None:

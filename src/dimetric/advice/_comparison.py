@@ -65,8 +65,8 @@ class Comparison:
         """Whether the best learner beats the Euclidean distance, in one sentence.
 
         A second sentence follows if the model uses the Euclidean distance. For numbers, the last
-        sentence has the mean scores of both. For classes, it warns if neither is more accurate than
-        always predicting the largest class.
+        sentence has the mean scores of both. For classes, it warns if the best learner is no better
+        than always predicting the largest class.
         """
         samples = self.samples
         scores = outcome(self.choice, samples.target, self.n_neighbors, samples.classes)

@@ -12,8 +12,8 @@ __all__ = ["outcome", "references_note", "rope_note"]
 def outcome(choice: Choice, target: str, n_neighbors: int, classes: dict[str, int]) -> str:
     """Return a sentence about the mean scores of the final, or "".
 
-    For classes, it warns that the largest class predicts equally well. For numbers, it has the
-    mean scores of both distances.
+    For classes, it warns if the best learner is no better than predicting the largest class. For
+    numbers, it has the mean scores of both distances.
 
     Parameters
     ----------
@@ -32,12 +32,11 @@ def outcome(choice: Choice, target: str, n_neighbors: int, classes: dict[str, in
 
 
 def _largest_class(choice: Choice, classes: dict[str, int]) -> str:
-    largest = max(classes.values()) / sum(classes.values())
-    if any(np.mean(each) > largest for each in choice.final_scores.values()):
+    if choice.better_than_guess > 0.5:
         return ""
+    largest = percent(max(classes.values()) / sum(classes.values()))
     return (
-        "Neither distance is more accurate than always predicting the largest class "
-        f"({percent(largest)})."
+        f"{choice.best} is probably no better than always predicting the largest class ({largest})."
     )
 
 

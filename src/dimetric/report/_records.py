@@ -78,11 +78,13 @@ class Choice:
     n_race_rows, n_final_rows : int
         Number of rows in the race and in the final.
     posterior : Posterior
-        Result of the Bayesian test of the baseline (left) against the best learner (right). The
-        test subtracts `selection_bias` from the scores of the best learner.
+        Result of the Bayesian test of the baseline (left) against the best learner (right), whose
+        scores were reduced by `selection_bias`. ``right`` is at most `better_than_guess`.
     selection_bias : float
-        Estimate of how much too good the score of the best learner is, because the same rows chose
-        it. 0 if the final used other rows.
+        How much too good the best learner's score is because the same rows chose it (estimate).
+    better_than_guess : float
+        Probability that the best learner is better than always predicting the largest class, or
+        the mean of the numbers.
     task : Task
         What the target contains, and how predictions are scored.
     references : dict of str to ndarray of shape (n_folds,)
@@ -105,6 +107,7 @@ class Choice:
     n_final_rows: int
     posterior: Posterior = field(repr=False)
     selection_bias: float = 0.0
+    better_than_guess: float = 1.0
     task: Task = CLASSIFICATION
     references: dict[str, np.ndarray] = field(default_factory=dict)
     reference_seconds: dict[str, float] = field(default_factory=dict)
@@ -119,10 +122,7 @@ class Choice:
 
     @property
     def verdict(self) -> str:
-        """Whether the best learner beats the baseline, in one sentence.
-
-        A second sentence follows if the fitted model uses the baseline.
-        """
+        """One sentence, or two, that say whether the best learner beats the baseline."""
         sentence = verdict(BASELINE, self.best, self.posterior)
         if self.chosen == self.best:
             return sentence
