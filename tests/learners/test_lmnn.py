@@ -233,7 +233,9 @@ def test_passes_share_max_iter():
 
 def test_passes_end_when_targets_do_not_change():
     A, labels = make_blobs(60, 2, centers=3, cluster_std=0.1, random_state=0)
-    once, often = (exact_lmnn(n_neighbors=1, n_passes=p, max_iter=2000).fit(A, labels) for p in (2, 50))
+    once, often = (
+        exact_lmnn(n_neighbors=1, n_passes=p, max_iter=2000).fit(A, labels) for p in (2, 50)
+    )
     if (once.targets_ == often.targets_).all():
         assert often.n_iter_ <= 3 * once.n_iter_
 

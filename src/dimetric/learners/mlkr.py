@@ -86,9 +86,9 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         often fit noise.
     reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        depends neither on their unit nor on that of the targets. None stands for 0.1, and the
-        variance of each feature then replaces v in the penalty, which does not depend on the units
-        of single features. Use a larger value for noisy targets and few samples.
+        depends neither on their unit nor on that of the targets. None stands for 0.1 with
+        the variance of each feature in place of v. Use a larger value for noisy targets and few
+        samples.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     identity_mix : float in [0, 1], "auto" or None, default=None

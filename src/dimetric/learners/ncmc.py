@@ -54,12 +54,11 @@ class NCMC(CentroidMetric):
     tol : float or None, default=None
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. None stands for
         1e-5 with early stopping: "lbfgs" stops after an iteration that raises the objective by at
-        most 0.0005. Later iterations often fit noise. Set `tol` to reach the optimum.
+        most 0.0005. Later iterations often fit noise. A diagonal map is not stopped early.
     reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        does not depend on their unit. None stands for 0.1 d / n, with n distinct samples,
-        because few samples are easy to overfit. The variance of each feature then replaces v in
-        the penalty, which does not depend on the units of single features.
+        does not depend on their unit. None stands for 0.1 d / n with n distinct samples, and with
+        the variance of each feature in place of v.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     identity_mix : float in [0, 1], "auto" or None, default=None
@@ -112,7 +111,7 @@ class NCMC(CentroidMetric):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> learner = NCMC(n_centroids=[1, 2, 2], random_state=0).fit(X, y)
+    >>> learner = NCMC(n_centroids=[1, 2, 2], reg=0.0, random_state=0).fit(X, y)
     >>> learner.centroid_classes_
     array([0, 1, 1, 2, 2])
     >>> facts = learner.metadata()

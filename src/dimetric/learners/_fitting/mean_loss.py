@@ -277,7 +277,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
 
     def _least_decrease(self, solver: Solver) -> float:
         """Return the decrease of the objective at which the fit stops early, or -inf."""
-        stops_early = self.tol is None and solver.models_curvature
+        # A diagonal map has few parameters, so it overfits little.
+        stops_early = self.tol is None and solver.models_curvature and not self.diagonal
         return self._early_decrease if stops_early else -np.inf
 
     def _function(self, problem: Problem[LossT], solver: Solver) -> MapFunction:
