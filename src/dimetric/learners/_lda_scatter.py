@@ -13,6 +13,7 @@ from dimetric.supervision.labels import Labels
 
 # Samples per feature from which S_w is accurate enough for LDA without regularisation.
 ENOUGH_SAMPLES = 10
+EXAMINED_FEATURES = 8  # features that are compared first, to find equal samples
 
 
 @dataclass(frozen=True)
@@ -104,13 +105,17 @@ def _sum(a: Moments | None, b: Moments | None) -> Moments | None:
 
 def _count_distinct(X: Array, enough: int) -> int:
     """Return the number of distinct rows, or at least `enough` if there are so many."""
-    rows = enough
+    n, d = X.shape
+    rows = min(enough, n)
+    # Usually, a few features already tell samples apart.
+    if equal_rows(X[:rows, : min(d, EXAMINED_FEATURES)]) is None:
+        return rows
     while True:
-        equal = equal_rows(X[: min(rows, X.shape[0]), :])
-        found = min(rows, X.shape[0]) if equal is None else len(equal.first)
-        if found >= enough or rows >= X.shape[0]:
+        equal = equal_rows(X[:rows, :])
+        found = rows if equal is None else len(equal.first)
+        if found >= enough or rows == n:
             return found
-        rows *= 2
+        rows = min(2 * rows, n)
 
 
 def merged_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray:
