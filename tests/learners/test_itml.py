@@ -158,7 +158,7 @@ def test_bounds_are_percentiles_of_squared_distances():
     i, j = np.triu_indices(len(few), 1)
     squares = np.sum((few[i] - few[j]) ** 2, axis=1)
     itml = ITML(random_state=0).fit(few, y[::2])
-    np.testing.assert_allclose(itml.bounds_, np.percentile(squares[squares > 0], [5, 50]))
+    np.testing.assert_allclose(itml.bounds_, np.percentile(squares[squares > 0], [5, 95]))
     np.testing.assert_allclose(
         ITML(random_state=0).fit(10 * few, y[::2]).bounds_, 100 * np.array(itml.bounds_)
     )
@@ -167,7 +167,7 @@ def test_bounds_are_percentiles_of_squared_distances():
         ITML(random_state=0).fit(D, z).bounds_,
         np.sum((D[::9, None] - D[None, ::9]) ** 2, -1),
     )
-    np.testing.assert_allclose(sampled, np.percentile(exact[exact > 0], [5, 50]), rtol=0.05)
+    np.testing.assert_allclose(sampled, np.percentile(exact[exact > 0], [5, 95]), rtol=0.05)
 
 
 def test_the_unit_of_samples_does_not_matter():
@@ -189,15 +189,6 @@ def test_pairs_are_sampled_by_class_and_seed():
     few = ITML(n_constraints=10**6, random_state=0).fit(X[::10], y[::10])
     again = ITML(n_constraints=10**6, random_state=1).fit(X[::10], y[::10])
     np.testing.assert_array_equal(few.components_, again.components_)  # all pairs are used
-
-
-@pytest.mark.parametrize(
-    ("n", "n_classes", "expected"), [(400, 2, 400), (400, 5, 500), (3000, 2, 1000), (500, 20, 5000)]
-)
-def test_default_number_of_pairs(n, n_classes, expected):
-    labels = Labels(np.arange(n) % n_classes, np.arange(n_classes))
-    pairs = ITML()._sampled_pairs(labels, np.random.RandomState(0))
-    assert len(pairs.similar) == len(pairs.dissimilar) == expected
 
 
 def test_few_similar_pairs_do_not_add_dissimilar_pairs():

@@ -208,7 +208,7 @@ def test_constant_features_with_fewer_samples_than_features_are_kept(rng):
 def test_starts_by_lda_do_not_warn(rng):
     X, y = rng.normal(size=(300, 4)), np.arange(300) % 3
     X[:, 3] = y
-    NCA(2, init="lda", max_iter=1).fit(X, y)
+    NCA(2, init="lda").fit(X, y)
 
 
 def test_kernels_use_the_same_ridge_in_all_directions(rng):

@@ -33,11 +33,7 @@ from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels, Supervision, checked_labels, relative_weights
 from dimetric.supervision.pairs import Pairs
 
-# Default numbers of similar pairs, and of dissimilar pairs. They and the percentiles were chosen by
-# the accuracy of k-NN on held-out samples.
-MAX_DEFAULT_CONSTRAINTS = 5000
-MAX_CONSTRAINTS_BY_SAMPLES = 1000
-BOUND_PERCENTILES = (5, 50)
+MAX_DEFAULT_CONSTRAINTS = 5000  # similar pairs, and as many dissimilar pairs
 # The default bounds are percentiles of distances, over all pairs if there are few samples.
 MAX_SAMPLES_WITH_ALL_PAIRS = 200  # 19,900 pairs
 N_SAMPLED_PAIRS = 20_000  # random pairs, if there are more samples
@@ -70,7 +66,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     gamma : float, default=1.0
         Weight of the bounds relative to the prior.
     bounds : pair of float or None, default=None
-        The bounds u and l on squared distances. None stands for the 5th and 50th percentiles of
+        The bounds u and l on squared distances. None stands for the 5th and 95th percentiles of
         the squared distances under the prior, over pairs of distinct samples.
     prior : {"identity", "covariance", "random"} or array of shape (n_features, n_features), \
             default="identity"
@@ -81,8 +77,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         It is scaled to the trace of the identity. A singular array raises an error.
     n_constraints : int or None, default=None
         Number of similar pairs, and of dissimilar pairs, that are sampled from labels. If there
-        are fewer pairs, all are used. None stands for the number of labelled samples, at most 1000,
-        or for ``min(20 * n_classes**2, 5000)`` if that is more.
+        are fewer pairs, all are used. None stands for ``min(20 * n_classes**2, 5000)``.
     solver : {"lbfgs", "bregman"} or solver object, default="lbfgs"
         Solver. :class:`~dimetric.solvers.LBFGS` minimises over maps L, :math:`M = L^T L`. It
         replaces the slacks by their optimal values, so that no constraint remains. "bregman"
@@ -90,7 +85,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         onto the constraints.
     max_iter : int, default=100
         Maximum number of iterations. With "bregman", an iteration is a sweep over all constraints.
-    tol : float, default=1e-3
+    tol : float, default=1e-5
         Tolerance. "lbfgs" stops when the largest entry of the gradient is at most `tol`, or an
         iteration decreases the objective by at most ``tol / 10``, relative to its value. "bregman"
         stops when the gap is at most `tol`, relative to the objective.
@@ -172,7 +167,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         n_constraints: int | None = None,
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
-        tol: float = 1e-3,
+        tol: float = 1e-5,
         identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
@@ -253,7 +248,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         squares = squares[squares > 0]
         if not len(squares):  # all samples are identical
             return 1.0, 1.0
-        upper, lower = np.percentile(squares, BOUND_PERCENTILES)
+        upper, lower = np.percentile(squares, [5, 95])
         return float(upper), float(lower)
 
     def _sampled_pairs(self, labels: Labels, rng: np.random.RandomState) -> Pairs:
@@ -262,7 +257,6 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         n = self.n_constraints
         if n is None:
             n = min(MAX_DEFAULT_CONSTRAINTS, 20 * len(present) ** 2)
-            n = max(n, min(MAX_CONSTRAINTS_BY_SAMPLES, len(codes)))
         by_appearance = np.argsort(np.argsort(first))
         combinations = LabelledCombinations(by_appearance[codes])
         similar, dissimilar = combinations.similar(n, rng), combinations.dissimilar(n, rng)
