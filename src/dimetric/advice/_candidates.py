@@ -43,8 +43,7 @@ def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -
     learners = {"LDA": dimetric.LDA(), "KDA": kda, "NCA": dimetric.NCA(n_components)}
     if full_metric:
         learners["MCML"] = dimetric.MCML()
-    # With all components, ANMM is a rotation and changes no distance.
-    learners |= {"PCA": pca, "ANMM": dimetric.ANMM(max(1, n_features // 2))}
+    learners |= {"PCA": pca, "ANMM": dimetric.ANMM()}
     if full_metric:
         learners |= {
             "DMLMJ": dimetric.DMLMJ(),

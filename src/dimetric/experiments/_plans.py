@@ -29,13 +29,6 @@ REDUCTION_LEARNERS = ("PCA", "LDA", "ANMM", "DMLMJ", "NCA", "LMNN")
 DIMENSIONS = (1, 2, 3, 5, 10, 20, 30, 40, 50)
 REDUCTION_DATA_SETS = ("sonar", "movement_libras", "spambase")
 TIED_PARAMETERS = ("n_neighbors", "n_friends", "n_enemies")  # set to the k of the k-NN classifier
-# Parameters whose defaults differ from the published methods.
-PUBLISHED_PARAMETERS: dict[str, dict[str, Any]] = {
-    "ANMM": {"weighting": None},
-    "KANMM": {"weighting": None},
-    "DMLMJ": {"weighting": None, "alpha": 0.1},
-    "KDMLMJ": {"weighting": None, "alpha": 0.03},
-}
 
 Plan = dict[tuple[str, str], Any]
 
@@ -98,8 +91,7 @@ def _reductions(k: int, data: DataSet) -> Plan:
 
 
 def _learner(name: str, k: int, **options: Any) -> Any:
-    """Return a learner with its tied parameters set to k, and without later additions."""
-    options = PUBLISHED_PARAMETERS.get(name, {}) | options
+    """Return a learner with its tied parameters set to k."""
     learner = getattr(dimetric, {"DML-eig": "DMLEig"}.get(name, name))(**options)
     tied = [each for each in TIED_PARAMETERS if each in learner.get_params()]
     return learner.set_params(**dict.fromkeys(tied, k))
