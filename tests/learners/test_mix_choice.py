@@ -75,7 +75,9 @@ def test_labels_by_a_naive_loop():
                 expected[j] += np.log((7 * probabilities[label] + 1) / (7 + 3)) / len(y)
     a, scores = chosen(learner, A, y)
     np.testing.assert_allclose(scores, expected)
-    assert a == GRID[int(np.argmax(scores))]
+    assert a == max(
+        each for each, score in zip(GRID, scores, strict=True) if score > max(scores) - 1e-9
+    )
 
 
 def test_mixing_uses_the_chosen_weight_and_a_fit_to_all_samples():

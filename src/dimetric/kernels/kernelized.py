@@ -130,7 +130,7 @@ class Kernelized(KernelizedMetric):
     Parameters
     ----------
     learner : LinearMetric
-        The linear learner, such as ``NCA()``. Its parameters, such as `n_components` and `reg`,
+        The linear learner, such as ``NCA()``. Its parameters, such as `reg` and `identity_mix`,
         refer to the coordinates. :meth:`fit` accepts pairs or triplets if the learner does.
     kernel : str, callable or Kernel, default="rbf"
         The kernel, and the number of coordinates. See :class:`~dimetric.kernels.Kernel`.
