@@ -65,7 +65,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     learner : learner, list of learners or None, default=None
         Learner of the distances, or any transformer. The learners of a list are used in turn. If
         None, they are NCA with few iterations, the same NCA for the ranks of the features, which
-        suit skewed features, and KDA, which separates classes that no linear map does.
+        suit skewed features, and KDA, which also separates nonlinear classes.
     n_estimators : int, default=18
         Number of members.
     max_features : int or float, default=0.8
@@ -102,8 +102,8 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
         Out-of-bag probabilities, or NaN for samples without any. Set as ``oob_score_``.
     feature_importances_ : ndarray of shape (n_features,)
-        Importances, which sum to 1: the diagonal of :math:`L_i^T L_i` times the variances of the
-        features, averaged over the linear members. Only set if there are any.
+        The diagonal of :math:`L_i^T L_i` times the variances of the features, divided by their sum
+        and averaged over the linear members, if there are any.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     n_features_in_ : int
@@ -180,7 +180,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
-            Samples. Data frames and arrays of any array-API namespace are accepted, too.
+            Samples, also as a data frame or as an array of any array-API namespace.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
@@ -290,7 +290,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         return tasks
 
     def _state(self, draws: list[Draw], training: Training) -> dict[str, Any]:
-        """Return the fitted attributes of the members that are fitted so far."""
+        """Return the fitted attributes of the members so far."""
         self._choose_temperature(draws[: len(self.estimators_)], training)
         fitted = {name: copy(each) for name, each in vars(self).items() if name.endswith("_")}
         return fitted | {name: copy(getattr(self, name)) for name in PRIVATE_STATE}
@@ -317,5 +317,4 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
             is_correct = np.argmax(P, axis=1) == self._codes[rows]
             self.oob_score_ = float(np.average(is_correct, weights=weights))
             self.oob_decision_function_ = np.full((training.n_rows, P.shape[1]), np.nan)
-            rows = rows if training.rows is None else training.rows[rows]
-            self.oob_decision_function_[rows] = P
+            self.oob_decision_function_[rows if training.rows is None else training.rows[rows]] = P
