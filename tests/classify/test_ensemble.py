@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from estimators import samples
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
@@ -35,7 +35,7 @@ SMALL = MetricEnsembleClassifier(LDA(), n_estimators=5, max_features=3, random_s
 
 def vote(points, new, T, weights=None, leave_out=False):
     """Return the fractions of the votes of all points."""
-    kernel = np.exp(-(cdist(new, points) ** 2) / T)
+    kernel = np.exp(-(cdist(new, points) ** 2) / (T * np.mean(pdist(points) ** 2)))
     if leave_out:
         np.fill_diagonal(kernel, 0)
     votes = (kernel if weights is None else kernel * weights) @ np.eye(3)[y]
@@ -64,7 +64,8 @@ def test_one_member_of_everything_is_a_softmax_vote():
     model = MetricEnsembleClassifier(
         LDA(), n_estimators=1, max_features=1.0, max_samples=1.0, temperature=2, random_state=0
     )
-    single = KNNClassifier(learner=LDA(), weights="softmax", temperature=2).fit(X, y)
+    T = 2 * np.mean(pdist(LDA().fit_transform(X, y)) ** 2)
+    single = KNNClassifier(learner=LDA(), weights="softmax", temperature=T).fit(X, y)
     assert_allclose(model.fit(X, y).predict_proba(NEW), single.predict_proba(NEW))
     assert not hasattr(model, "oob_score_")
 
@@ -165,6 +166,8 @@ def test_importances():
     assert set(np.argsort(again.feature_importances_)[-2:]) == {3, 4}
     kernel = MetricEnsembleClassifier(KPCA(2), n_estimators=2, random_state=0).fit(X, y)
     assert not hasattr(kernel, "feature_importances_")
+    mixed = MetricEnsembleClassifier([KPCA(2), LDA()], n_estimators=4, random_state=0).fit(X, y)
+    assert_allclose(mixed.feature_importances_.sum(), 1)
 
 
 def test_max_seconds_keeps_at_least_one_member():

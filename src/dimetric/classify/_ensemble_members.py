@@ -19,6 +19,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, selected
 from dimetric._arrays.row_order import canonical_order
 from dimetric._compat import Interval
 from dimetric.classify._rank_scaler import RankScaler
+from dimetric.kernels.kda import KDA
 from dimetric.learners._inner_learner import last_step
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners.nca import NCA
@@ -51,20 +52,21 @@ class Draw:
         return self.counts if drawn is None else self.counts * drawn
 
 
-def checked_learners(learner: Any) -> list[BaseEstimator]:
-    """Return the learners that members use in turn. None stands for NCA of features and of ranks.
+def checked_learners(learner: Any, n_classes: int) -> list[BaseEstimator]:
+    """Return the learners that members use in turn. None stands for the default learners.
 
     Examples
     --------
     >>> from dimetric import LDA
-    >>> checked_learners(LDA()), len(checked_learners(None))
-    ([LDA()], 2)
+    >>> checked_learners(LDA(), 2), len(checked_learners(None, 2))
+    ([LDA()], 3)
     """
     if learner is None:
         nca = NCA(init="identity", reg=REG, max_iter=MAX_ITER)
         if get_config()["enable_metadata_routing"]:
             nca.set_fit_request(sample_weight=True)
-        return [nca, make_pipeline(RankScaler(), nca)]
+        kernel = [KDA()] if n_classes > 1 else []  # KDA raises an error for a single class
+        return [nca, make_pipeline(RankScaler(), nca), *kernel]
     learners = learner if isinstance(learner, list) else [learner]
     if not learners or not all(hasattr(each, "transform") for each in learners):
         raise ValueError(f"learner={learner!r} must be a learner, or a list of learners.")
@@ -206,19 +208,18 @@ def fitted_members(tasks: list[Task], n_jobs: int | None) -> Iterator[Any]:
 def mean_importances(
     estimators: list[Any], features: list[np.ndarray], X: Array
 ) -> np.ndarray | None:
-    """Return the importances of features, averaged over the members that have them.
+    """Return the importances of features, averaged over the linear members that have them.
 
-    Importances sum to 1. Return None if the map of a member is not linear.
+    Importances sum to 1. Return None if no map is linear.
     """
     sums, counts = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for estimator, columns in zip(estimators, features, strict=True):
         parts = importances_of(estimator, columns_of(X, columns))
-        if parts is None:
-            return None
-        sums[columns] += parts
-        counts[columns] += 1
+        if parts is not None:
+            sums[columns] += parts
+            counts[columns] += 1
     means = sums / np.maximum(counts, 1)
-    return means / np.sum(means)
+    return means / np.sum(means) if np.any(counts) else None
 
 
 def importances_of(estimator: Any, samples: Array) -> np.ndarray | None:

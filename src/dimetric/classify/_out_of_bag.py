@@ -16,6 +16,7 @@ MIN_PROBABILITY = 1e-3  # limits the loss of outliers
 
 def chosen_temperature(
     members: list[Queries],
+    units: np.ndarray,
     left_out: list[np.ndarray],
     codes: np.ndarray,
     indicators: sparse.csr_array,
@@ -31,6 +32,8 @@ def chosen_temperature(
     ----------
     members : list of Queries
         Samples mapped by each member. Their points are the samples themselves.
+    units : ndarray of shape (n_members,)
+        The unit of the temperature for each member, a squared distance.
     left_out : list of ndarray of shape (n,)
         Which samples each member left out.
     codes : ndarray of shape (n,)
@@ -53,21 +56,20 @@ def chosen_temperature(
     --------
     >>> Z, codes = np.array([[0.0], [1.0], [10.0], [11.0]]), np.array([0, 0, 1, 1])
     >>> votes = sparse.csr_array(np.eye(2)[codes])
-    >>> T, rows, P = chosen_temperature([Queries(Z, None)], [codes == 1], codes, votes)
+    >>> queries, units = Queries(Z, None), np.array([60.0])
+    >>> T, rows, P = chosen_temperature([queries], units, [codes == 1], codes, votes)
     >>> rows, P.round(1)
     (array([2, 3]), array([[0., 1.],
            [0., 1.]]))
     """
     rows = left_out_rows(len(codes), MAX_DISTANCES_PER_MEMBER)
-    grid = np.array([temperature])
-    if temperature is None:
-        grid = TEMPERATURES * (_mean_squared_distance(members, rows) or 1.0)
+    grid = TEMPERATURES if temperature is None else np.array([temperature])
     total = np.zeros((len(grid), *indicators.shape))
     counts = np.zeros(len(codes))
-    for queries, is_out in zip(members, left_out, strict=True):
+    for queries, unit, is_out in zip(members, units, left_out, strict=True):
         for part, squares in squared_distances_from(queries, rows[is_out[rows]]):
             counts[part] += 1
-            for sums, T in zip(total, grid, strict=True):
+            for sums, T in zip(total, grid * unit, strict=True):
                 sums[part] += fractions(weighted_sums(squares, indicators, float(T)))
     rows = rows[counts[rows] > 0]
     P = total[:, rows] / counts[rows][:, None]
@@ -83,11 +85,14 @@ def fractions(votes: np.ndarray) -> np.ndarray:
     return votes / np.sum(votes, axis=1, keepdims=True)
 
 
-def _mean_squared_distance(members: list[Queries], rows: np.ndarray) -> float:
-    """Return the mean squared distance from some samples to all others, over all members."""
-    means = [
-        np.mean(squares[np.isfinite(squares)])
-        for queries in members
-        for _, squares in squared_distances_from(queries, rows[:SAMPLES_OF_MEAN])
-    ]
-    return float(np.mean(means))
+def mean_squared_distance(queries: Queries) -> float:
+    """Return the mean squared distance from some of the samples to all others, or 1 if it is 0.
+
+    Examples
+    --------
+    >>> mean_squared_distance(Queries(np.array([[0.0], [1.0], [3.0]]), None)).__round__(2)
+    4.67
+    """
+    rows = left_out_rows(queries.n, SAMPLES_OF_MEAN * queries.n)
+    squares = np.concatenate([part for _, part in squared_distances_from(queries, rows)])
+    return float(np.mean(squares[np.isfinite(squares)])) or 1.0

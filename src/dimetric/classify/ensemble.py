@@ -34,6 +34,7 @@ from dimetric.classify._out_of_bag import (
     MAX_DISTANCES_PER_MEMBER,
     chosen_temperature,
     fractions,
+    mean_squared_distance,
 )
 from dimetric.classify._softmax import left_out_rows, softmax_sums
 from dimetric.classify._training import Training
@@ -42,20 +43,20 @@ from dimetric.classify._weights import ClassWeights, relative_weights, samples_u
 from dimetric.learners._fitting.verbose import report
 from dimetric.neighbors.queries import Queries
 
-PRIVATE_STATE = ("_codes", "_vote_weights", "_member_points")  # what predictions need
+PRIVATE_STATE = ("_codes", "_vote_weights", "_member_points", "_units")  # what predictions need
 
 
 class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     r"""Classifier by the votes of several learned distances.
 
     .. math:: p(c \mid x) = \frac{1}{m} \sum_{i=1}^m
-              \frac{\sum_j s_j\, e^{-d_i(x, x_j)^2 / T}\, [y_j = c]}
-              {\sum_j s_j\, e^{-d_i(x, x_j)^2 / T}}, \qquad d_i(x, x_j) = |L_i x - L_i x_j|
+              \frac{\sum_j s_j\, e^{-d_i(x, x_j)^2 / (T u_i)}\, [y_j = c]}
+              {\sum_j s_j\, e^{-d_i(x, x_j)^2 / (T u_i)}}, \qquad d_i(x, x_j) = |L_i x - L_i x_j|
 
     Each of the m members is a copy of the learner that is fitted to a random part of the samples
-    and of the features. Then all training samples vote with a softmax weight under the distance
-    of each member, as in :class:`~dimetric.KNNClassifier` with ``weights="softmax"``. The
-    probabilities are the means over the members. :math:`s_j` is the sample weight (1 by default).
+    and of the features. Then all training samples vote under the distance of each member, as in
+    :class:`~dimetric.KNNClassifier` with ``weights="softmax"``. :math:`s_j` is the sample weight,
+    and :math:`u_i` is the mean squared distance between training samples.
 
     Scale the features first: ``make_pipeline(StandardScaler(), MetricEnsembleClassifier())``.
 
@@ -63,9 +64,9 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     ----------
     learner : learner, list of learners or None, default=None
         Learner of the distances, or any transformer. The learners of a list are used in turn. If
-        None, half of the members are NCA with few iterations, and half are this NCA for the ranks
-        of the features, which suit skewed features.
-    n_estimators : int, default=16
+        None, they are NCA with few iterations, the same NCA for the ranks of the features, which
+        suit skewed features, and KDA, which also separates nonlinear classes.
+    n_estimators : int, default=18
         Number of members.
     max_features : int or float, default=0.8
         Number of features of each member, or their fraction of all features.
@@ -73,16 +74,14 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         Number of samples that each learner is fitted to, or their fraction of all samples. At
         least two of each class are drawn. None stands for 0.8, but at most 2000 samples.
     bootstrap : bool, default=False
-        Whether to draw samples with replacement. A sample that is drawn twice has the weight 2, if
-        the learner uses weights.
+        Whether to draw with replacement. A sample that is drawn twice has the weight 2.
     temperature : float or None, default=None
         The temperature T. None chooses the T with the smallest log loss of the samples that the
         learners were not fitted to (see Notes).
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply the sample weights. A class that is not in the dict
-        has the weight 1. With ``"balanced"``, all classes have the same total weight.
+        Weights of the classes, as in :class:`~dimetric.KNNClassifier`.
     max_seconds : float or None, default=None
-        Time after which no more members are added. There is at least one member.
+        Time after which no members are added. There is at least one.
     n_jobs : int or None, default=None
         Number of processes that fit members, each with one thread. None stands for 1, and -1 for
         all cores.
@@ -101,11 +100,10 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         Out-of-bag accuracy: samples are classified by the members whose learners were not fitted
         to them, and do not vote for themselves. Only set if learners leave samples out.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
-        Out-of-bag probabilities, or NaN for samples without any. Only set if learners leave
-        samples out.
+        Out-of-bag probabilities, or NaN for samples without any. Set as ``oob_score_``.
     feature_importances_ : ndarray of shape (n_features,)
-        Importances, which sum to 1: the diagonal of :math:`L_i^T L_i` times the variances of the
-        features, averaged over the members. Only set if all maps are linear.
+        The diagonal of :math:`L_i^T L_i` times the variances of the features, divided by their sum
+        and averaged over the linear members, if there are any.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
     n_features_in_ : int
@@ -152,7 +150,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         self,
         learner: Any = None,
         *,
-        n_estimators: int = 16,
+        n_estimators: int = 18,
         max_features: float = 0.8,
         max_samples: float | None = None,
         bootstrap: bool = False,
@@ -182,7 +180,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
-            Samples. Data frames and arrays of any array-API namespace are accepted, too.
+            Samples, also as a data frame or as an array of any array-API namespace.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
@@ -232,11 +230,12 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         check_is_fitted(self)
         samples, votes = checked_samples(self, X, reset=False), self._indicators()
         total = np.zeros((samples.shape[0], len(self.classes_)))
-        members = zip(self.estimators_, self.estimators_features_, self._member_points, strict=True)
-        for estimator, columns, points in members:
+        voters = zip(self._member_points, self._units, strict=True)
+        members = zip(self.estimators_, self.estimators_features_, voters, strict=True)
+        for estimator, columns, (points, unit) in members:
             Z = as_array(estimator.transform(columns_of(samples, columns)))
             queries = Queries(Z, points_like(points, Z))
-            total += fractions(softmax_sums(queries, votes, self.temperature_))
+            total += fractions(softmax_sums(queries, votes, self.temperature_ * unit))
         return total / len(self.estimators_)
 
     def _require_one_metric(self) -> None:
@@ -281,9 +280,9 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     def _tasks(self, draws: list[Draw], training: Training, weights_given: bool) -> list[Task]:
         """Return the arguments of :func:`fit_member` for all members."""
         tasks: list[Task] = []
-        for draw, learner in zip(draws, cycle(checked_learners(self.learner)), strict=False):
-            weights = draw.weights(training.learner_weights)
-            arguments = {}
+        learners = checked_learners(self.learner, len(self.classes_))
+        for draw, learner in zip(draws, cycle(learners), strict=False):
+            weights, arguments = draw.weights(training.learner_weights), {}
             if weights is not None:
                 arguments = self._learner_arguments(weights, weights_given, learner)
             data = training.samples, training.learner_y, arguments
@@ -291,7 +290,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         return tasks
 
     def _state(self, draws: list[Draw], training: Training) -> dict[str, Any]:
-        """Return the fitted attributes of the members that are fitted so far."""
+        """Return the fitted attributes of the members so far."""
         self._choose_temperature(draws[: len(self.estimators_)], training)
         fitted = {name: copy(each) for name, each in vars(self).items() if name.endswith("_")}
         return fitted | {name: copy(getattr(self, name)) for name in PRIVATE_STATE}
@@ -302,8 +301,11 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         left_out = [~np.isin(voters, draw.rows) for draw in draws]
         candidates = left_out_rows(len(self._codes), MAX_DISTANCES_PER_MEMBER)
         has_out_of_bag = any(np.any(each[candidates]) for each in left_out)
+        members = [Queries(points, None) for points in self._member_points]
+        self._units = np.array([mean_squared_distance(each) for each in members])
         self.temperature_, rows, P = chosen_temperature(
-            [Queries(points, None) for points in self._member_points],
+            members,
+            self._units,
             left_out if has_out_of_bag else [np.ones_like(each) for each in left_out],
             self._codes,
             self._indicators(),
@@ -315,5 +317,4 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
             is_correct = np.argmax(P, axis=1) == self._codes[rows]
             self.oob_score_ = float(np.average(is_correct, weights=weights))
             self.oob_decision_function_ = np.full((training.n_rows, P.shape[1]), np.nan)
-            rows = rows if training.rows is None else training.rows[rows]
-            self.oob_decision_function_[rows] = P
+            self.oob_decision_function_[rows if training.rows is None else training.rows[rows]] = P

@@ -138,6 +138,7 @@ SCHEMA = {
         "estimators_features_": "several index(d) *",
         "temperature_": "number",
         "_member_points": "several float n *",
+        "_units": "float *",
         "_codes": "index(C) n",
         "_vote_weights": "maybe float n or none",
         "_metadata": "dict",
