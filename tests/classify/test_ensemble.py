@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from weighted import Shift
 
 from dimetric import (
+    KDA,
     KPCA,
     LDA,
     NCA,
@@ -23,7 +24,7 @@ from dimetric import (
     load,
     save,
 )
-from dimetric.classify import _out_of_bag, _softmax, ensemble
+from dimetric.classify import _out_of_bag, _softmax
 from dimetric.classify._ensemble_members import draw_member, rows_by_class
 from dimetric.export import to_numpy
 
@@ -222,8 +223,7 @@ def test_verbose(caplog):
 
 
 def test_many_samples(monkeypatch):
-    for module in (_out_of_bag, ensemble):
-        monkeypatch.setattr(module, "MAX_DISTANCES_PER_MEMBER", 60 * 20)
+    monkeypatch.setattr(_out_of_bag, "MAX_DISTANCES_PER_MEMBER", 60 * 20)
     monkeypatch.setattr(_softmax, "MIN_LEFT_OUT_SAMPLES", 10)
     model = clone(SMALL).fit(X, y)
     assert np.sum(~np.isnan(model.oob_decision_function_[:, 0])) <= 20
@@ -255,3 +255,34 @@ def test_refusals(tmp_path):
     save(model, tmp_path / "model.dimetric")
     with pytest.raises(ValueError, match="learner, features and points for each member"):
         load(tmp_path / "model.dimetric")
+
+
+def test_mixture_weights_increase_the_likelihood(monkeypatch):
+    rng = np.random.default_rng(0)
+    p, s = rng.uniform(0.05, 1, size=(3, 200)), np.full(200, 1 / 200)
+    p[0] = np.sqrt(p[0])  # the best learner
+    known = np.ones(p.shape, dtype=bool)
+
+    def likelihood(w):
+        return s @ np.log(w @ p)
+
+    w = _out_of_bag.mixture_weights(p, known, s)
+    assert_allclose(w.sum(), 1)
+    assert likelihood(np.full(3, 1 / 3)) < likelihood(w)
+    monkeypatch.setattr(_out_of_bag, "EM_ITERATIONS", 5000)
+    w = _out_of_bag.mixture_weights(p, known, s)
+    # At the optimum, the gradient of each positive weight is 1, and the others are smaller.
+    gradient = p @ (s / (w @ p))
+    assert_allclose(gradient[w > 1e-6], 1, atol=1e-4)
+    assert np.all(gradient < 1 + 1e-4)
+
+
+def test_the_better_learner_has_the_larger_weight():
+    rng = np.random.default_rng(0)
+    labels = np.arange(400) % 2
+    points = rng.normal(size=(400, 6)) * np.where(labels, 3.0, 1.0)[:, None]  # equal means
+    model = MetricEnsembleClassifier([LDA(), KDA()], n_estimators=10, random_state=0)
+    model.fit(points, labels)
+    assert_allclose(model.learner_weights_.sum(), 1)
+    assert model.learner_weights_[1] > 0.8
+    assert model.oob_score_ > 0.85

@@ -23,6 +23,7 @@ from dimetric.kernels.kda import KDA
 from dimetric.learners._inner_learner import last_step
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners.nca import NCA
+from dimetric.linalg.row_basis import is_made_dense
 
 # Parameters of the default learners, chosen by accuracy on 40 data sets. Few iterations suffice.
 REG, MAX_ITER = 0.02, 10
@@ -33,6 +34,14 @@ NUMBER_OR_FRACTION = [
 # By default, a learner is fitted to this fraction of the samples, but to at most so many.
 DEFAULT_FRACTION, DEFAULT_MAX_SAMPLES = 0.8, 2000
 MIN_ROWS_PER_CLASS = 2  # most learners compare samples of the same class
+
+
+PRIVATE_STATE = {"_codes", "_vote_weights", "_member_points", "_temperatures", "_member_weights"}
+
+
+def is_state(name: str) -> bool:
+    """Return whether predictions of an ensemble may need an attribute."""
+    return name.endswith("_") or name in PRIVATE_STATE
 
 
 @dataclass(frozen=True)
@@ -52,21 +61,25 @@ class Draw:
         return self.counts if drawn is None else self.counts * drawn
 
 
-def checked_learners(learner: Any, n_classes: int) -> list[BaseEstimator]:
+def checked_learners(learner: Any, X: Array, n_classes: int) -> list[BaseEstimator]:
     """Return the learners that members use in turn. None stands for the default learners.
 
     Examples
     --------
     >>> from dimetric import LDA
-    >>> checked_learners(LDA(), 2), len(checked_learners(None, 2))
-    ([LDA()], 3)
+    >>> X = np.zeros((9, 2))
+    >>> checked_learners(LDA(), X, n_classes=2), len(checked_learners(None, X, n_classes=2))
+    ([LDA()], 4)
     """
     if learner is None:
         nca = NCA(init="identity", reg=REG, max_iter=MAX_ITER)
         if get_config()["enable_metadata_routing"]:
             nca.set_fit_request(sample_weight=True)
         kernel = [KDA()] if n_classes > 1 else []  # KDA raises an error for a single class
-        return [nca, make_pipeline(RankScaler(), nca), *kernel]
+        learners = [nca, make_pipeline(RankScaler(), nca), *kernel]
+        if not sparse.issparse(X) or is_made_dense(*X.shape):  # otherwise NCA lacks the features
+            learners.append(clone(nca).set_params(max_iter=2 * MAX_ITER, diagonal=True))
+        return learners
     learners = learner if isinstance(learner, list) else [learner]
     if not learners or not all(hasattr(each, "transform") for each in learners):
         raise ValueError(f"learner={learner!r} must be a learner, or a list of learners.")

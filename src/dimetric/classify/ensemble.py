@@ -26,47 +26,41 @@ from dimetric.classify._ensemble_members import (
     draw_member,
     fitted_members,
     fraction_of_samples,
+    is_state,
     mean_importances,
     rows_by_class,
 )
 from dimetric.classify._neighbors import points_like
-from dimetric.classify._out_of_bag import (
-    MAX_DISTANCES_PER_MEMBER,
-    chosen_temperature,
-    fractions,
-    mean_squared_distance,
-)
-from dimetric.classify._softmax import left_out_rows, softmax_sums
+from dimetric.classify._out_of_bag import chosen_votes, fractions
+from dimetric.classify._softmax import softmax_sums
 from dimetric.classify._training import Training
 from dimetric.classify._votes import one_hot_rows
 from dimetric.classify._weights import ClassWeights, relative_weights, samples_used
 from dimetric.learners._fitting.verbose import report
 from dimetric.neighbors.queries import Queries
 
-PRIVATE_STATE = ("_codes", "_vote_weights", "_member_points", "_units")  # what predictions need
-
 
 class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     r"""Classifier by the votes of several learned distances.
 
-    .. math:: p(c \mid x) = \frac{1}{m} \sum_{i=1}^m
+    .. math:: p(c \mid x) = \sum_{i=1}^m w_i\,
               \frac{\sum_j s_j\, e^{-d_i(x, x_j)^2 / (T u_i)}\, [y_j = c]}
               {\sum_j s_j\, e^{-d_i(x, x_j)^2 / (T u_i)}}, \qquad d_i(x, x_j) = |L_i x - L_i x_j|
 
     Each of the m members is a copy of the learner that is fitted to a random part of the samples
     and of the features. Then all training samples vote under the distance of each member, as in
     :class:`~dimetric.KNNClassifier` with ``weights="softmax"``. :math:`s_j` is the sample weight,
-    and :math:`u_i` is the mean squared distance between training samples.
+    and :math:`u_i` is the mean squared distance between training samples. The members of a learner
+    have the same weight :math:`w_i`. The weights of several learners are chosen (see Notes).
 
     Scale the features first: ``make_pipeline(StandardScaler(), MetricEnsembleClassifier())``.
 
     Parameters
     ----------
     learner : learner, list of learners or None, default=None
-        Learner of the distances, or any transformer. The learners of a list are used in turn. If
-        None, they are NCA with few iterations, the same NCA for the ranks of the features, which
-        suit skewed features, and KDA, which also separates nonlinear classes.
-    n_estimators : int, default=18
+        Learner of the distances, or any transformer. The learners of a list are used in turn. None
+        stands for NCA, NCA of the ranks of features, KDA, and NCA with a diagonal map.
+    n_estimators : int, default=20
         Number of members.
     max_features : int or float, default=0.8
         Number of features of each member, or their fraction of all features.
@@ -96,6 +90,8 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         The fitted members. ``estimators_features_`` has the indices of their features.
     temperature_ : float
         The temperature T.
+    learner_weights_ : ndarray of shape (n_learners,)
+        Total weights of the members of each learner, which sum to 1.
     oob_score_ : float
         Out-of-bag accuracy: samples are classified by the members whose learners were not fitted
         to them, and do not vote for themselves. Only set if learners leave samples out.
@@ -114,15 +110,16 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     The temperature is chosen from a grid by the log loss of out-of-bag probabilities. If no samples
     are left out (``max_samples=1.0`` and ``bootstrap=False``), the probabilities of all samples
     are used instead. They are optimistic, because the distances were learned from these samples.
-    With more than 1024 samples, :math:`2^{20} / n` of them are used, but at least 64.
+    Then 30 iterations of the EM algorithm, from equal weights of the learners, increase the
+    likelihood of these samples. With more than 1024 samples, :math:`2^{20} / n` of them are used,
+    but at least 64.
 
     Examples
     --------
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
     >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
-    >>> model = MetricEnsembleClassifier(random_state=0).fit(X, y)
-    >>> model.oob_score_ > 0.96
+    >>> MetricEnsembleClassifier(random_state=0).fit(X, y).oob_score_ > 0.96
     True
     """
 
@@ -150,7 +147,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         self,
         learner: Any = None,
         *,
-        n_estimators: int = 18,
+        n_estimators: int = 20,
         max_features: float = 0.8,
         max_samples: float | None = None,
         bootstrap: bool = False,
@@ -200,7 +197,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         self._codes, self._vote_weights = training.codes, relative_weights(training.weights)
         progress = Progress(self, X, y, self.n_estimators)
         draws = self._add_members(training, sample_weight is not None, progress, started)
-        self._choose_temperature(draws, training)
+        self._choose_votes(draws, training)
         self._metadata = {"n_estimators": len(draws), "complete": len(draws) == self.n_estimators}
         self._metadata |= {"temperature": self.temperature_, "time": perf_counter() - started}
         progress.end()
@@ -217,7 +214,6 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         Returns
         -------
         probabilities : array of shape (n_samples, n_classes)
-            Probabilities, in the array namespace of X.
         """
         return values_like(self._class_scores(X), X)
 
@@ -230,13 +226,13 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         check_is_fitted(self)
         samples, votes = checked_samples(self, X, reset=False), self._indicators()
         total = np.zeros((samples.shape[0], len(self.classes_)))
-        voters = zip(self._member_points, self._units, strict=True)
-        members = zip(self.estimators_, self.estimators_features_, voters, strict=True)
-        for estimator, columns, (points, unit) in members:
+        settings = zip(self._member_points, self._temperatures, self._member_weights, strict=True)
+        members = zip(self.estimators_, self.estimators_features_, settings, strict=True)
+        for estimator, columns, (points, T, weight) in members:
             Z = as_array(estimator.transform(columns_of(samples, columns)))
             queries = Queries(Z, points_like(points, Z))
-            total += fractions(softmax_sums(queries, votes, self.temperature_ * unit))
-        return total / len(self.estimators_)
+            total += weight * fractions(softmax_sums(queries, votes, float(T)))
+        return fractions(total)
 
     def _require_one_metric(self) -> None:
         raise ValueError(
@@ -277,11 +273,14 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
             self.feature_importances_ = importances
         return draws[: len(self.estimators_)]
 
+    def _learners(self, training: Training) -> list[Any]:
+        """Return the learners that members use in turn."""
+        return checked_learners(self.learner, training.samples, len(self.classes_))
+
     def _tasks(self, draws: list[Draw], training: Training, weights_given: bool) -> list[Task]:
         """Return the arguments of :func:`fit_member` for all members."""
         tasks: list[Task] = []
-        learners = checked_learners(self.learner, len(self.classes_))
-        for draw, learner in zip(draws, cycle(learners), strict=False):
+        for draw, learner in zip(draws, cycle(self._learners(training)), strict=False):
             weights, arguments = draw.weights(training.learner_weights), {}
             if weights is not None:
                 arguments = self._learner_arguments(weights, weights_given, learner)
@@ -291,28 +290,25 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
 
     def _state(self, draws: list[Draw], training: Training) -> dict[str, Any]:
         """Return the fitted attributes of the members so far."""
-        self._choose_temperature(draws[: len(self.estimators_)], training)
-        fitted = {name: copy(each) for name, each in vars(self).items() if name.endswith("_")}
-        return fitted | {name: copy(getattr(self, name)) for name in PRIVATE_STATE}
+        self._choose_votes(draws[: len(self.estimators_)], training)
+        return {name: copy(each) for name, each in vars(self).items() if is_state(name)}
 
-    def _choose_temperature(self, draws: list[Draw], training: Training) -> None:
-        """Set the temperature, and out-of-bag results if members were not fitted to all samples."""
+    def _choose_votes(self, draws: list[Draw], training: Training) -> None:
+        """Set the temperature and the weights, and out-of-bag results if samples are left out."""
         voters = np.arange(len(self._codes)) if training.labelled is None else training.labelled
-        left_out = [~np.isin(voters, draw.rows) for draw in draws]
-        candidates = left_out_rows(len(self._codes), MAX_DISTANCES_PER_MEMBER)
-        has_out_of_bag = any(np.any(each[candidates]) for each in left_out)
-        members = [Queries(points, None) for points in self._member_points]
-        self._units = np.array([mean_squared_distance(each) for each in members])
-        self.temperature_, rows, P = chosen_temperature(
-            members,
-            self._units,
-            left_out if has_out_of_bag else [np.ones_like(each) for each in left_out],
+        votes = chosen_votes(
+            [Queries(points, None) for points in self._member_points],
+            np.arange(len(draws)) % len(self._learners(training)),
+            [~np.isin(voters, draw.rows) for draw in draws],
             self._codes,
             self._indicators(),
             self.temperature,
             self._vote_weights,
         )
-        if has_out_of_bag:
+        self.temperature_, self.learner_weights_ = votes.temperature, votes.learner_weights
+        self._temperatures, self._member_weights = votes.member_temperatures, votes.member_weights
+        if votes.is_out_of_bag:
+            rows, P = votes.rows, votes.probabilities
             weights = None if self._vote_weights is None else self._vote_weights[rows]
             is_correct = np.argmax(P, axis=1) == self._codes[rows]
             self.oob_score_ = float(np.average(is_correct, weights=weights))

@@ -277,7 +277,8 @@ def _check_relations(model: Any) -> None:
 def _check_members(attributes: dict[str, Any]) -> None:
     """Raise unless an ensemble has a learner, features and points for each member."""
     members, columns = attributes["estimators_"], attributes["estimators_features_"]
-    valid = len(members) == len(columns) == len(attributes["_member_points"]) > 0 and all(
+    names = ("estimators_features_", "_member_points", "_temperatures", "_member_weights")
+    valid = all(len(attributes[each]) == len(members) > 0 for each in names) and all(
         hasattr(member, "transform") and getattr(member, "n_features_in_", len(used)) == len(used)
         for member, used in zip(members, columns, strict=True)
     )
