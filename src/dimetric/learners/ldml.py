@@ -146,11 +146,13 @@ class LDML(ConvexMetric[SimilarityObjective]):
     tol : float or None, default=None
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. None stands for
         1e-5 with early stopping: "lbfgs" stops after an iteration that raises the objective by at
-        most 0.0005. Later iterations often fit noise. A diagonal map is not stopped early.
+        most 0.0005. Later iterations often fit noise. A diagonal map
+        and one with fewer components than features are not stopped early.
     reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
         does not depend on their unit. None stands for 0.1 d / n with n distinct samples, and with
-        the variance of each feature in place of v.
+        the variance of each feature in place of v. It is 0 for a diagonal map,
+        and with fewer components than features.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     identity_mix : float in [0, 1], "auto" or None, default=None

@@ -262,8 +262,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
     def _checked_for_plateau(self, problem: Problem[LossT], solution: Solution) -> Result:
         if len(getattr(self, "classes_", ())) == 1 or problem.objective.is_constant:
             return solution.result
-        is_named = isinstance(self.init, str)
-        return checked_for_plateau(problem, solution, self._used_tol(), named_start=is_named)
+        named, tol = isinstance(self.init, str), self._used_tol()
+        return checked_for_plateau(problem, solution, tol, named_start=named)
 
     def _minimise(self, problem: Problem[LossT], solver: Solver, callback: MapCallback) -> Solution:
         function = self._function(problem, solver)
@@ -277,8 +277,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
 
     def _least_decrease(self, solver: Solver) -> float:
         """Return the decrease of the objective at which the fit stops early, or -inf."""
-        # A diagonal map has few parameters, so it overfits little.
-        stops_early = self.tol is None and solver.models_curvature and not self.diagonal
+        stops_early = self.tol is None and solver.models_curvature and self._learns_full_map()
         return self._early_decrease if stops_early else -np.inf
 
     def _function(self, problem: Problem[LossT], solver: Solver) -> MapFunction:
@@ -292,13 +291,16 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
 
     def _used_reg(self, X: Array) -> float:
         """Return `reg`, or its default for samples in canonical order."""
-        if self.reg is not None:
-            return self.reg
-        return self._default_reg(self.n_features_in_, n_distinct(X))
+        d = self.n_features_in_
+        return self._default_reg(d, n_distinct(X)) if self.reg is None else self.reg
 
     def _default_reg(self, d: int, n: int) -> float:
         """Return the default of `reg` for d features and n distinct samples."""
-        return self._reg_factor * d / n
+        return self._reg_factor * d / n if self._learns_full_map() else 0.0
+
+    def _learns_full_map(self) -> bool:
+        """Return whether L has d x d parameters. With fewer, a map overfits less."""
+        return not self.diagonal and self.n_components in (None, self.n_features_in_)
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         """Warn if there is only one class, or if classes have too few samples to learn from."""
