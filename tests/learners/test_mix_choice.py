@@ -45,7 +45,7 @@ def chosen(learner, *args, **kwargs):
 def parts_of(X, codes):
     """Return the part of each sample."""
     labels = Labels(codes, np.unique(codes[codes >= 0]))
-    order = in_canonical_order(X, labels)[2]
+    order = in_canonical_order(X, labels, by_class=False)[2]
     part_of = np.empty(len(X), dtype=int)
     part_of[order] = _mix_choice._parts_of_samples(X[order], labels.reordered(order))
     return part_of
@@ -135,11 +135,13 @@ def test_triplets():
     assert scores[GRID.index(a)] == max(scores) > 0.9
 
 
-def test_the_order_of_the_rows_and_a_random_state_do_not_matter():
-    order = np.random.default_rng(0).permutation(len(y))
-    (a, scores), (b, others) = chosen(LDML(), X, y), chosen(LDML(), X[order], y[order])
+def test_the_order_of_rows_the_names_of_classes_and_a_random_state_do_not_matter():
+    rng = np.random.default_rng(0)
+    order, A = rng.permutation(len(y)), X + rng.normal(scale=1e-3, size=X.shape)  # without ties
+    (a, scores), (b, others) = chosen(LDML(), A, y), chosen(LDML(), A[order], y[order])
     assert a == b
     np.testing.assert_allclose(scores, others, rtol=1e-12)
+    np.testing.assert_allclose(scores, chosen(LDML(), A, (y + 1) % 3)[1], rtol=1e-12)
     state = np.random.RandomState(0)
     learner = ITML(identity_mix="auto", random_state=state).fit(X, y)
     plain = ITML(random_state=np.random.RandomState(0)).fit(X, y)

@@ -49,8 +49,8 @@ def choose_mix(learner: Any, X: Array, supervision: Supervision | None) -> dict[
     fraction of them that are satisfied. Of equally good weights, the largest is chosen, because it
     is the safest.
 
-    The parts depend neither on the order of the rows nor on `random_state`. Equal samples are in
-    the same part. A sample that is alone in its class is never held out.
+    The parts do not depend on the order of the rows, the names of classes and `random_state`. Equal
+    samples are in the same part. A sample that is alone in its class is never held out.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def choose_mix(learner: Any, X: Array, supervision: Supervision | None) -> dict[
 def _scored_parts(learner: Any, X: Array, supervision: Supervision | None) -> Iterator[Scores]:
     """Yield the scores of each part, without parts that cannot be scored."""
     if isinstance(supervision, Labels | Targets):
-        order = in_canonical_order(X, supervision)[2]
+        order = in_canonical_order(X, supervision, by_class=False)[2]
         X, supervision = take_rows(X, order), supervision.reordered(order)
         part_of = _parts_of_samples(X, supervision)
         for part in range(N_PARTS):
@@ -103,17 +103,19 @@ def _parts_of_samples(X: Array, supervision: Labels | Targets) -> np.ndarray:
     """
     part_of = np.full(X.shape[0], -1)
     rows = np.flatnonzero(supervision.is_labelled)
-    y = supervision.codes if isinstance(supervision, Labels) else supervision.values
-    y = distinct_rows(y[rows].reshape(len(rows), -1).astype(np.float64))[1]
-    content = np.column_stack([to_host(X)[rows].astype(np.float64), y])
-    is_new = np.append(True, np.any(content[1:] != content[:-1], axis=1))
-    classes = y[is_new]
+    if isinstance(supervision, Labels):  # in order of appearance, because names do not matter
+        _, first, y = np.unique(supervision.codes[rows], return_index=True, return_inverse=True)
+        y = np.argsort(np.argsort(first))[y]
+    else:
+        y = distinct_rows(supervision.values[rows].reshape(len(rows), -1).astype(np.float64))[1]
+    distinct, group = distinct_rows(np.column_stack([to_host(X)[rows].astype(np.float64), y]))
+    classes = distinct[:, -1].astype(np.int64)
     shuffled = np.random.default_rng(0).permutation(len(classes))
     part = np.empty(len(classes), dtype=np.int64)
     part[shuffled[np.argsort(classes[shuffled], kind="stable")]] = np.arange(len(part)) % N_PARTS
     if isinstance(supervision, Labels):
         part[np.bincount(classes)[classes] == 1] = -1
-    part_of[rows] = part[np.cumsum(is_new) - 1]
+    part_of[rows] = part[group]
     return part_of
 
 
