@@ -97,7 +97,7 @@ def print_summary(table):
         low, high = interval(gain)
         print(
             f"{name:12} {len(gain):4} {table[name].mean():.4f} {gain.mean():+.4f} "
-            f"[{low:+.4f}, {high:+.4f}] {np.sum(gain > 0):4} {np.sum(gain < 0):4}  {gain.min():+.3f}"
+            f"[{low:+.4f}, {high:+.4f}] {np.sum(gain > 0):4} {np.sum(gain < 0):4} {gain.min():+.3f}"
         )
 
 
