@@ -90,14 +90,14 @@ def interval(values):
 
 def print_summary(table):
     """Print the means, and how the model of compare differs from each fixed learner."""
-    table = table.dropna(axis=1)  # learners that were candidates on all data sets
-    print(f"\n{len(table)} data sets\n{'':12} mean   compare - learner      wins losses worst")
+    print(f"\n{'':12} sets mean   compare - learner      wins losses worst")
     for name in table.mean().sort_values(ascending=False).index:
-        gain = (table[COMPARE] - table[name]).to_numpy()
+        # A learner has scores on the data sets for which it is a candidate.
+        gain = (table[COMPARE] - table[name]).dropna().to_numpy()
         low, high = interval(gain)
         print(
-            f"{name:12} {table[name].mean():.4f} {gain.mean():+.4f} [{low:+.4f}, {high:+.4f}] "
-            f"{np.sum(gain > 0):4} {np.sum(gain < 0):4}  {gain.min():+.3f}"
+            f"{name:12} {len(gain):4} {table[name].mean():.4f} {gain.mean():+.4f} "
+            f"[{low:+.4f}, {high:+.4f}] {np.sum(gain > 0):4} {np.sum(gain < 0):4} {gain.min():+.3f}"
         )
 
 
