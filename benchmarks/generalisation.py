@@ -136,8 +136,10 @@ def compare(before: Path, after: Path, data: Path) -> None:
     old_seconds, new_seconds = table(before, "seconds", sets), table(after, "seconds", sets)
     base = new["Euclidean"]
     print(f"{len(sets)} data sets; Euclidean {np.nanmean(base):.4f}\n")
-    print("| learner | before | after | gain [95 % interval] | wins / losses | worst loss to Euclidean, "
-          "before / after | median time ratio |\n|---|---|---|---|---|---|---|")
+    print(
+        "| learner | before | after | gain [95 % interval] | wins / losses | worst loss to Euclidean, "
+        "before / after | median time ratio |\n|---|---|---|---|---|---|---|"
+    )
     for name in sorted(new, key=lambda each: np.nanmean(new[each])):
         a = new[name]
         b = old.get(name, np.full(len(sets), np.nan))
@@ -148,16 +150,20 @@ def compare(before: Path, after: Path, data: Path) -> None:
             continue
         gain = (a - b)[both]
         ratio = np.nanmedian((new_seconds[name] / np.maximum(old_seconds[name], 1e-9))[both])
-        print(f"| {name} | {b[both].mean():.4f} | {a[both].mean():.4f} | {interval(gain)} | "
-              f"{np.sum(gain > 0)} / {np.sum(gain < 0)} | "
-              f"{np.min((b - base)[both]):+.3f} / {worst} | {ratio:.2f} |")
+        print(
+            f"| {name} | {b[both].mean():.4f} | {a[both].mean():.4f} | {interval(gain)} | "
+            f"{np.sum(gain > 0)} / {np.sum(gain < 0)} | "
+            f"{np.min((b - base)[both]):+.3f} / {worst} | {ratio:.2f} |"
+        )
     if "metric ensemble" in new:
         print()
         for rival in ("random forest", "gradient boosting"):
             gap = new["metric ensemble"] - new[rival]
             p = wilcoxon(gap).pvalue
-            print(f"Metric ensemble against {rival}: {interval(gap)}, {np.sum(gap > 0)} wins, "
-                  f"{np.sum(gap < 0)} losses, signed-rank p = {p:.3f}")
+            print(
+                f"Metric ensemble against {rival}: {interval(gap)}, {np.sum(gap > 0)} wins, "
+                f"{np.sum(gap < 0)} losses, signed-rank p = {p:.3f}"
+            )
 
 
 def main() -> None:

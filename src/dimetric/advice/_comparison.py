@@ -151,16 +151,13 @@ class Comparison:
     @property
     def learner_description(self) -> str:
         """One or two sentences that describe the fitted model."""
-        n, n_fitted = len(self.samples.y), self._n_model_rows
+        samples, n, n_fitted = self.samples, len(self.samples.y), self._n_model_rows
         params = ", ".join(f"{name}={value!r}" for name, value in self.choice.params.items())
         name = f"{self.best} ({params})" if params else self.best
         distance = name if self.chosen == self.best else "the Euclidean distance"
-        verb = (
-            f"predicts {self.samples.target}" if self.samples.task.is_regression else "classifies"
-        )
-        by = f"{self.n_neighbors} nearest neighbours under {distance}"
-        if self.chosen == self.best and predicts(self.choice.learner):
-            by = name
+        verb = f"predicts {samples.target}" if samples.task.is_regression else "classifies"
+        by_itself = self.chosen == self.best and predicts(self.choice.learner)
+        by = name if by_itself else f"{self.n_neighbors} nearest neighbours under {distance}"
         model = f"The model {verb} by {by}"
         if n_fitted == n:
             return f"{model}, trained on all {n:,} rows."
@@ -233,9 +230,7 @@ class Comparison:
     def __repr__(self) -> str:
         (n, d), task = self.samples.X.shape, self.samples.task
         scores = ", ".join(f"{row.learner} {task.text(row.score)}" for row in self.choice.table)
-        contents = task.reading
-        if not task.is_regression:
-            contents = f"{len(self.samples.classes)} classes"
+        contents = task.reading if task.is_regression else f"{len(self.samples.classes)} classes"
         lines = [
             f"Comparison({n} samples, {d} features, {contents})",
             self.verdict,
@@ -282,9 +277,8 @@ class Comparison:
         if n_rows < len(y):
             rng = np.random.default_rng(self.random_state)
             rows = np.sort(rng.permutation(len(y))[:n_rows])
-        learner = self.choice.learner if self.chosen == self.best else None
         model = table_pipeline(
-            learner,
+            self.choice.learner if self.chosen == self.best else None,
             n_neighbors=self.n_neighbors,
             missing=self.samples.missing,
             is_regression=self.samples.task.is_regression,
@@ -302,7 +296,7 @@ class Comparison:
         return result
 
     def _record(self, model_file: str | None) -> ReportRecord:
-        samples, insight = self.samples, self.insight
+        samples = self.samples
         return ReportRecord(
             name=samples.table.name,
             source=samples.table.source,
@@ -317,7 +311,7 @@ class Comparison:
             rope=self.rope,
             random_state=self.random_state,
             choice=self.choice,
-            insight=insight,
+            insight=self.insight,
             model_file=model_file,
             model_description=self.learner_description,
             seconds=self.seconds,

@@ -272,21 +272,16 @@ class LDML(ConvexMetric[SimilarityObjective]):
         theta = [1.0] if self.b is None else []
         if isinstance(supervision, Pairs):
             return ListedObjective.of_pairs(rule, X, supervision, theta, infimum=0.0)
-        return PairwiseObjective(
-            rule,
-            X,
-            checked_labels(supervision).codes,
-            theta,
-            weights=relative_weights(supervision),
-        )
+        labels, weights = checked_labels(supervision), relative_weights(supervision)
+        return PairwiseObjective(rule, X, labels.codes, theta, weights=weights)
 
     def _minimise(
         self, problem: Problem[SimilarityObjective], solver: Solver, callback: MapCallback
     ) -> Solution:
         solution = super()._minimise(problem, solver, callback)
         if self.b is None and not solver.uses_batches:
-            L = solution.map
-            best = likeliest_threshold(problem.objective, L, solution.theta)
+            L, objective = solution.map, problem.objective
+            best = likeliest_threshold(objective, L, solution.theta)
             value = best.value + ridge_penalty(L, problem.ridge)
             solution = Solution(L, best.x, replace(solution.result, value=value))
         return solution
@@ -305,9 +300,8 @@ class LDML(ConvexMetric[SimilarityObjective]):
         n_similar = objective.n_similar()
         if n_similar in (0, objective.n_terms):  # the best threshold is infinite
             return -np.inf, G
-        # At the best b, the slope is 0 up to rounding errors. To allow for these, the bound uses
-        # that the best b of any metric lies between log_odds and log_odds plus the largest squared
-        # distance.
+        # At the best b, the slope is 0 up to rounding errors. The bound allows for them: the best b
+        # of any metric lies between log_odds and log_odds plus the largest squared distance.
         log_odds = np.log(n_similar / (objective.n_terms - n_similar))
         largest = 4 * to_host(namespace(objective.points).max(objective.points**2, axis=0))
         c = value - float(np.vdot(L @ G, L)) + slope * (log_odds - float(b[0]))

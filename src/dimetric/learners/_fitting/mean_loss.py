@@ -93,8 +93,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
     _reg_factor: ClassVar[float] = 0.0
     # With ``tol=None``, the fit stops early after an iteration that lowers the objective by less.
     _early_decrease: ClassVar[float] = -np.inf
-    # Whether X contains coordinates instead of features, such as those of a kernel's feature space.
-    # They have the same unit.
+    # Whether X contains coordinates, which have the same unit, such as those of a kernel's space.
     _same_unit: bool = False
 
     def __init__(
@@ -231,9 +230,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             return start / factor, False
         if not isinstance(self.init, str):
             return checked_start(self.init, k, d, "init", diagonal=self.diagonal) / factor, False
-        codes = None
-        if isinstance(supervision, Labels):
-            codes = supervision.codes
+        codes = supervision.codes if isinstance(supervision, Labels) else None
         name = self.init
         if name == "auto":
             name = "identity" if self.diagonal else automatic_start(X, codes, k or d)
@@ -277,7 +274,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
 
     def _least_decrease(self, solver: Solver) -> float:
         """Return the decrease of the objective at which the fit stops early, or -inf."""
-        stops_early = self.tol is None and solver.models_curvature and self._learns_full_map()
+        is_lbfgs = solver.models_curvature and solver.steps_over == "maps"
+        stops_early = self.tol is None and is_lbfgs and self._learns_full_map()
         return self._early_decrease if stops_early else -np.inf
 
     def _function(self, problem: Problem[LossT], solver: Solver) -> MapFunction:
