@@ -286,3 +286,13 @@ def test_the_better_learner_has_the_larger_weight():
     assert_allclose(model.learner_weights_.sum(), 1)
     assert model.learner_weights_[1] > 0.8
     assert model.oob_score_ > 0.85
+
+
+def test_squared_distances_after_transform_are_weighted_sums_over_the_members():
+    model = MetricEnsembleClassifier(random_state=0, n_estimators=4).fit(X, y)
+    Z = model.transform(X[:2])
+    expected = 0.0
+    for i, estimator in enumerate(model.estimators_):
+        a, b = estimator.transform(X[:2][:, model.estimators_features_[i]])
+        expected += model._member_weights[i] / model._temperatures[i] * np.sum((a - b) ** 2)
+    assert np.sum((Z[0] - Z[1]) ** 2) == pytest.approx(expected)

@@ -4,6 +4,7 @@ from typing import Any
 
 import dimetric
 from dimetric.advice._race_options import predicts
+from dimetric.advice._selection import FAVOURITE
 from dimetric.advice._settings import SETTINGS
 from dimetric.kernels import Kernel
 from dimetric.kernels.kernel import FUNCTION_PARAMETERS
@@ -26,7 +27,7 @@ def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -
     Examples
     --------
     >>> list(candidate_learners(150, 4))
-    ['LDA', 'KDA', 'NCA', 'MCML', 'PCA', 'ANMM', 'DMLMJ', 'NCMML', 'LDML', 'LMNN']
+    ['LDA', 'KDA', 'NCA', 'MCML', 'Ensemble', 'PCA', 'ANMM', 'DMLMJ', 'NCMML', 'LDML', 'LMNN']
     >>> list(candidate_learners(60, 5000))
     ['PCA', 'KPCA', 'KDA']
     >>> list(candidate_learners(150, 4, "ordinal"))
@@ -42,7 +43,7 @@ def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -
     n_components = None if full_metric else SETTINGS.n_reduced_components
     learners = {"LDA": dimetric.LDA(), "KDA": kda, "NCA": dimetric.NCA(n_components)}
     if full_metric:
-        learners["MCML"] = dimetric.MCML()
+        learners |= {"MCML": dimetric.MCML(), FAVOURITE: dimetric.MetricEnsembleClassifier()}
     learners |= {"PCA": pca, "ANMM": dimetric.ANMM()}
     if full_metric:
         learners |= {

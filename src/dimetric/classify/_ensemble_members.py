@@ -1,8 +1,9 @@
 """The members of an ensemble: learners that are fitted to some of the samples and features."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import cycle
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, selected
 from dimetric._arrays.row_order import canonical_order
 from dimetric._compat import Interval
 from dimetric.classify._rank_scaler import RankScaler
+from dimetric.classify._training import Training
 from dimetric.kernels.kda import KDA
 from dimetric.learners._inner_learner import last_step
 from dimetric.learners._linear import LinearMetric
@@ -122,6 +124,21 @@ def draw_member(
     return Draw(drawn, counts.astype(np.float64), columns, seed)
 
 
+def draw_members(
+    X: Array,
+    y: np.ndarray,
+    max_features: float,
+    max_samples: float | None,
+    bootstrap: bool,
+    seeds: np.ndarray,
+) -> list[Draw]:
+    """Draw the samples and features of all members, one for each seed."""
+    n, d = X.shape
+    groups, share = rows_by_class(X, y), fraction_of_samples(max_samples, n)
+    n_columns = amount(max_features, d, "max_features")
+    return [draw_member(groups, n_columns, d, share, bootstrap, int(seed)) for seed in seeds]
+
+
 def fraction_of_samples(max_samples: float | None, n: int) -> float:
     """Return the fraction of n samples that a learner is fitted to.
 
@@ -204,6 +221,27 @@ def fit_member(
 
 # The arguments of fit_member.
 Task: TypeAlias = tuple[BaseEstimator, Array, np.ndarray, dict[str, Any], Draw, bool]
+
+
+def member_tasks(
+    draws: list[Draw],
+    learners: list[BaseEstimator],
+    training: Training,
+    arguments_of: Callable[..., dict[str, Any]],
+    *,
+    is_quiet: bool,
+) -> list[Task]:
+    """Return the arguments of :func:`fit_member` for all members, which use the learners in turn.
+
+    `arguments_of` returns the arguments that pass weights to ``fit`` of a learner.
+    """
+    tasks: list[Task] = []
+    for draw, learner in zip(draws, cycle(learners), strict=False):
+        weights = draw.weights(training.learner_weights)
+        arguments = {} if weights is None else arguments_of(weights, learner=learner)
+        data = training.samples, training.learner_y, arguments
+        tasks.append((learner, *data, draw, is_quiet))
+    return tasks
 
 
 def fitted_members(tasks: list[Task], n_jobs: int | None) -> Iterator[Any]:

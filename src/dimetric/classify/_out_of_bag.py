@@ -29,6 +29,13 @@ class Votes:
     probabilities: np.ndarray  # (m, n_classes)
     is_out_of_bag: bool  # whether only members that left a sample out classify it
 
+    def accuracy(self, codes: np.ndarray, weights: np.ndarray | None) -> float:
+        """Return the weighted accuracy of the probabilities, given the classes of all samples."""
+        is_correct = np.argmax(self.probabilities, axis=1) == codes[self.rows]
+        return float(
+            np.average(is_correct, weights=None if weights is None else weights[self.rows])
+        )
+
 
 def chosen_votes(
     members: list[Queries],

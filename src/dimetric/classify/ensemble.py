@@ -1,8 +1,8 @@
 """Ensemble of learned distances, each from some of the samples and features."""
 
+from collections.abc import Iterator
 from copy import copy
 from functools import partial
-from itertools import cycle
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._arrays.namespaces import Array
+from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.validation import checked_samples, rescale_for_squares
 from dimetric._compat import CallbackSupportMixin, HasMethods, Interval, Progress, fit_method
@@ -19,16 +19,13 @@ from dimetric.classify._base import DistanceClassifier, as_array, values_like
 from dimetric.classify._ensemble_members import (
     NUMBER_OR_FRACTION,
     Draw,
-    Task,
-    amount,
     checked_learners,
     columns_of,
-    draw_member,
+    draw_members,
     fitted_members,
-    fraction_of_samples,
     is_state,
     mean_importances,
-    rows_by_class,
+    member_tasks,
 )
 from dimetric.classify._neighbors import points_like
 from dimetric.classify._out_of_bag import chosen_votes, fractions
@@ -77,12 +74,11 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     max_seconds : float or None, default=None
         Time after which no members are added. There is at least one.
     n_jobs : int or None, default=None
-        Number of processes that fit members, each with one thread. None stands for 1, and -1 for
-        all cores.
+        Number of processes that fit members. None stands for 1, and -1 for all cores.
     verbose : int, default=0
         Log each member if positive.
     random_state : int, RandomState or None, default=None
-        Seed of the draws and of the learners.
+        Seed.
 
     Attributes
     ----------
@@ -107,12 +103,10 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
 
     Notes
     -----
-    The temperature is chosen from a grid by the log loss of out-of-bag probabilities. If no samples
-    are left out (``max_samples=1.0`` and ``bootstrap=False``), the probabilities of all samples
-    are used instead. They are optimistic, because the distances were learned from these samples.
-    Then 30 iterations of the EM algorithm, from equal weights of the learners, increase the
-    likelihood of these samples. With more than 1024 samples, :math:`2^{20} / n` of them are used,
-    but at least 64.
+    The temperature is chosen from a grid by the log loss of out-of-bag probabilities, or of all
+    samples if none are left out (``max_samples=1.0`` and ``bootstrap=False``), which is optimistic.
+    Then 30 iterations of the EM algorithm increase the likelihood of these samples. With more than
+    1024 samples, :math:`2^{20} / n` of them are used, but at least 64.
 
     Examples
     --------
@@ -217,27 +211,52 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         """
         return values_like(self._class_scores(X), X)
 
+    def transform(self, X: Array) -> Array:
+        r"""Map samples so that squared distances are weighted sums of those of the members.
+
+        .. math:: d(x, x')^2 = \sum_i \frac{w_i}{T u_i}\, d_i(x, x')^2
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_coordinates)
+            The coordinates of all members side by side, in the array namespace of X.
+        """
+        return values_like(self._mapped(X), X)
+
     def metadata(self) -> dict[str, Any]:
         """Return information about the fit, such as the number of members and the time."""
         check_is_fitted(self)
         return dict(self._metadata)
 
     def _class_scores(self, X: Any) -> np.ndarray:
+        votes = self._indicators()
+        parts = [
+            weight * fractions(softmax_sums(Queries(Z, points_like(points, Z)), votes, T))
+            for Z, points, T, weight in self._members_of(X)
+        ]
+        return fractions(np.sum(parts, axis=0))
+
+    def _mapped(self, X: Any) -> np.ndarray:
+        members = self._members_of(X)
+        return np.hstack([(weight / T) ** 0.5 * to_host(Z) for Z, _, T, weight in members])
+
+    def _members_of(self, X: Any) -> Iterator[tuple[Array, Array, float, float]]:
+        """Yield samples and training samples mapped by each member, its T u and its weight."""
         check_is_fitted(self)
-        samples, votes = checked_samples(self, X, reset=False), self._indicators()
-        total = np.zeros((samples.shape[0], len(self.classes_)))
-        settings = zip(self._member_points, self._temperatures, self._member_weights, strict=True)
-        members = zip(self.estimators_, self.estimators_features_, settings, strict=True)
-        for estimator, columns, (points, T, weight) in members:
+        samples = checked_samples(self, X, reset=False)
+        for i, estimator in enumerate(self.estimators_):
+            columns = self.estimators_features_[i]
             Z = as_array(estimator.transform(columns_of(samples, columns)))
-            queries = Queries(Z, points_like(points, Z))
-            total += weight * fractions(softmax_sums(queries, votes, float(T)))
-        return fractions(total)
+            yield Z, self._member_points[i], float(self._temperatures[i]), self._member_weights[i]
 
     def _require_one_metric(self) -> None:
-        raise ValueError(
-            f"{type(self).__name__} has several distances to explain. Use KNNClassifier."
-        )
+        name = type(self).__name__
+        raise ValueError(f"{name} has several distances to explain. Use KNNClassifier.")
 
     def _indicators(self) -> sparse.csr_array:
         """Return the weights of the training samples, in the columns of their classes."""
@@ -247,15 +266,13 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         self, training: Training, weights_given: bool, progress: Progress, started: float
     ) -> list[Draw]:
         """Fit the members, and return their samples and features."""
-        X, (n, d) = training.samples, training.samples.shape
-        groups = rows_by_class(X, training.learner_y)
-        n_columns = amount(self.max_features, d, "max_features")
-        share = fraction_of_samples(self.max_samples, n)
+        X, y = training.samples, training.learner_y
         seeds = random_generator(self.random_state).randint(2**31 - 1, size=self.n_estimators)
-        draw_with = partial(draw_member, groups, n_columns, d, share, self.bootstrap)
-        draws = [draw_with(int(seed)) for seed in seeds]
+        draws = draw_members(X, y, self.max_features, self.max_samples, self.bootstrap, seeds)
         self.estimators_, self.estimators_features_, self._member_points = [], [], []
-        tasks = self._tasks(draws, training, weights_given)
+        arguments_of = partial(self._learner_arguments, weights_given=weights_given)
+        learners, is_quiet = self._learners(training), self.learner is None
+        tasks = member_tasks(draws, learners, training, arguments_of, is_quiet=is_quiet)
         for fitted in fitted_members(tasks, self.n_jobs):
             draw = draws[len(self.estimators_)]
             voters = samples_used(columns_of(X, draw.columns), training.labelled)
@@ -277,17 +294,6 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         """Return the learners that members use in turn."""
         return checked_learners(self.learner, training.samples, len(self.classes_))
 
-    def _tasks(self, draws: list[Draw], training: Training, weights_given: bool) -> list[Task]:
-        """Return the arguments of :func:`fit_member` for all members."""
-        tasks: list[Task] = []
-        for draw, learner in zip(draws, cycle(self._learners(training)), strict=False):
-            weights, arguments = draw.weights(training.learner_weights), {}
-            if weights is not None:
-                arguments = self._learner_arguments(weights, weights_given, learner)
-            data = training.samples, training.learner_y, arguments
-            tasks.append((learner, *data, draw, self.learner is None))
-        return tasks
-
     def _state(self, draws: list[Draw], training: Training) -> dict[str, Any]:
         """Return the fitted attributes of the members so far."""
         self._choose_votes(draws[: len(self.estimators_)], training)
@@ -308,9 +314,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         self.temperature_, self.learner_weights_ = votes.temperature, votes.learner_weights
         self._temperatures, self._member_weights = votes.member_temperatures, votes.member_weights
         if votes.is_out_of_bag:
-            rows, P = votes.rows, votes.probabilities
-            weights = None if self._vote_weights is None else self._vote_weights[rows]
-            is_correct = np.argmax(P, axis=1) == self._codes[rows]
-            self.oob_score_ = float(np.average(is_correct, weights=weights))
-            self.oob_decision_function_ = np.full((training.n_rows, P.shape[1]), np.nan)
-            self.oob_decision_function_[rows if training.rows is None else training.rows[rows]] = P
+            self.oob_score_ = votes.accuracy(self._codes, self._vote_weights)
+            P = np.full((training.n_rows, len(self.classes_)), np.nan)
+            rows = votes.rows if training.rows is None else training.rows[votes.rows]
+            P[rows], self.oob_decision_function_ = votes.probabilities, P
