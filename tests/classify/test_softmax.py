@@ -176,3 +176,13 @@ def test_refusals(tmp_path):
     save(model, tmp_path / "model.dimetric")
     with pytest.raises(ValueError, match="temperature of KNNClassifier must be positive"):
         load(tmp_path / "model.dimetric")
+
+
+def test_a_few_outliers_do_not_choose_the_temperature(rng):
+    A = rng.normal(size=(120, 2))
+    A[60:, 0] += 6
+    labels = np.repeat([0, 1], 60)
+    A[[0, 60]] = [[60, 0], [-60, 0]]  # far from all other samples, and nearest to the other class
+    model = KNNClassifier(weights="softmax").fit(A, labels)
+    assert model.temperature_ < 100
+    assert model.score(A[1:60], labels[1:60]) > 0.95

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from dimetric.classify._softmax import left_out_rows, squared_distances_from, weighted_sums
+from dimetric.classify._softmax import (
+    MIN_PROBABILITY,
+    left_out_rows,
+    squared_distances_from,
+    weighted_sums,
+)
 from dimetric.neighbors.queries import Queries
 
 # Temperatures that are tried, in units of the mean squared distance.
@@ -14,7 +19,6 @@ TEMPERATURES = 2.0 ** np.arange(-12, 4)
 MAX_DISTANCES_PER_MEMBER = 2**20
 EM_ITERATIONS = 30
 SAMPLES_OF_MEAN = 64  # samples whose distances estimate the mean squared distance
-MIN_PROBABILITY = 1e-3  # limits the loss of outliers
 
 
 @dataclass(frozen=True)

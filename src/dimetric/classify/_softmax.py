@@ -18,6 +18,9 @@ MAX_DISTANCES_PER_BLOCK = 2**21  # 16 MiB in float64
 # Leave-one-out losses use all samples up to 2048. Of more samples, they use 2**22 / n.
 MAX_LEFT_OUT_DISTANCES = 2**22
 MIN_LEFT_OUT_SAMPLES = 64
+# Smaller probabilities count as this in a log loss. Otherwise, a few outliers, far from all other
+# samples, would choose a temperature at which all samples vote alike.
+MIN_PROBABILITY = 1e-3
 # Temperatures that are tried first, in units of the mean squared distance, and multiples of the
 # best of them that are tried next.
 TEMPERATURES = 4.0 ** np.arange(-10, 3)

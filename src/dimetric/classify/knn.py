@@ -12,6 +12,7 @@ from dimetric._arrays.namespaces import Array
 from dimetric._compat import fit_method
 from dimetric.classify._base import DistanceClassifier, accuracy
 from dimetric.classify._neighbors import NeighborsEstimator
+from dimetric.classify._softmax import MIN_PROBABILITY
 from dimetric.classify._votes import (
     Weights,
     has_several_outputs,
@@ -290,7 +291,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         losses = np.zeros(len(rows))
         for each, (codes, _) in zip(self._by_output(votes), self._outputs(), strict=True):
             own = each[np.arange(len(rows)), codes[rows]]
-            losses -= np.log(np.maximum(own / np.sum(each, axis=1), np.finfo(np.float64).tiny))
+            losses -= np.log(np.maximum(own / np.sum(each, axis=1), MIN_PROBABILITY))
         return losses
 
     def _most_voted(self, votes: list[np.ndarray], X: Array | None) -> Array:
