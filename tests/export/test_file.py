@@ -226,7 +226,7 @@ def test_model_with_a_table_encoder(path):
     table["colour"] = pd.array(np.array(["red", "green", "blue"])[y[::-1]], dtype="str")
     table["big"] = np.where(X[:, 0] > 1, "yes", "no")
     steps = [("columns", TableEncoder(missing="impute")), ("scale", MinMaxScaler())]
-    model = Pipeline([*steps, ("model", KNNClassifier(learner=LDA()))]).fit(table, y)
+    model = Pipeline([*steps, ("model", KNNClassifier(learner=LDA(reg=0.01)))]).fit(table, y)
     save(model, path)
     new = table.iloc[::-1].copy()
     new.iloc[0, 4] = None

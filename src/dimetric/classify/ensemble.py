@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
@@ -37,20 +38,21 @@ from dimetric.learners._fitting.verbose import report
 from dimetric.neighbors.queries import Queries
 
 
-class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
+class MetricEnsembleClassifier(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceClassifier
+):
     r"""Classifier by the votes of several learned distances.
 
     .. math:: p(c \mid x) = \sum_{i=1}^m w_i\,
               \frac{\sum_j s_j\, e^{-d_i(x, x_j)^2 / (T u_i)}\, [y_j = c]}
               {\sum_j s_j\, e^{-d_i(x, x_j)^2 / (T u_i)}}, \qquad d_i(x, x_j) = |L_i x - L_i x_j|
 
-    Each of the m members is a copy of the learner that is fitted to a random part of the samples
-    and of the features. Then all training samples vote under the distance of each member, as in
-    :class:`~dimetric.KNNClassifier` with ``weights="softmax"``. :math:`s_j` is the sample weight,
-    and :math:`u_i` is the mean squared distance between training samples. The members of a learner
-    have the same weight :math:`w_i`. The weights of several learners are chosen (see Notes).
+    Each of the m members is a copy of the learner, fitted to some of the samples and features. All
+    training samples vote under its distance, as in :class:`~dimetric.KNNClassifier` with
+    ``weights="softmax"``. :math:`s_j` is the sample weight, :math:`u_i` the mean squared distance
+    of training samples. The weights :math:`w_i` of several learners are chosen (see Notes).
 
-    Scale the features first: ``make_pipeline(StandardScaler(), MetricEnsembleClassifier())``.
+    Scale the features first, for example with ``StandardScaler``.
 
     Parameters
     ----------
@@ -60,15 +62,14 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     n_estimators : int, default=20
         Number of members.
     max_features : int or float, default=0.8
-        Number of features of each member, or their fraction of all features.
+        Number or fraction of the features of each member.
     max_samples : int, float or None, default=None
-        Number of samples that each learner is fitted to, or their fraction of all samples. At
-        least two of each class are drawn. None stands for 0.8, but at most 2000 samples.
+        Number or fraction of the samples that each learner is fitted to, with at least two of each
+        class. None stands for 0.8, but at most 2000 samples.
     bootstrap : bool, default=False
-        Whether to draw with replacement. A sample that is drawn twice has the weight 2.
+        Whether to draw samples with replacement.
     temperature : float or None, default=None
-        The temperature T. None chooses the T with the smallest log loss of the samples that the
-        learners were not fitted to (see Notes).
+        The temperature T. None chooses T by out-of-bag samples (see Notes).
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in :class:`~dimetric.KNNClassifier`.
     max_seconds : float or None, default=None
@@ -89,8 +90,8 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
     learner_weights_ : ndarray of shape (n_learners,)
         Total weights of the members of each learner, which sum to 1.
     oob_score_ : float
-        Out-of-bag accuracy: samples are classified by the members whose learners were not fitted
-        to them, and do not vote for themselves. Only set if learners leave samples out.
+        Out-of-bag accuracy: samples are classified by the members that were not fitted to them, and
+        do not vote for themselves. Only set if learners leave samples out.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
         Out-of-bag probabilities, or NaN for samples without any. Set as ``oob_score_``.
     feature_importances_ : ndarray of shape (n_features,)
@@ -98,15 +99,13 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         and averaged over the linear members, if there are any.
     classes_ : ndarray of shape (n_classes,)
         Class labels, sorted.
-    n_features_in_ : int
-        Number of features. ``feature_names_in_`` holds their names if X has any.
 
     Notes
     -----
     The temperature is chosen from a grid by the log loss of out-of-bag probabilities, or of all
     samples if none are left out (``max_samples=1.0`` and ``bootstrap=False``), which is optimistic.
-    Then 30 iterations of the EM algorithm increase the likelihood of these samples. With more than
-    1024 samples, :math:`2^{20} / n` of them are used, but at least 64.
+    Then 30 iterations of the EM algorithm choose the weights. With more than 1024 samples,
+    :math:`2^{20} / n` of them are used, but at least 64.
 
     Examples
     --------
@@ -175,8 +174,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples, which are at least 0. A sample of weight 0 is left out. The
-            weights multiply votes, and are passed to the learner if it uses weights.
+            Weights of the samples, at least 0, which multiply votes. Learners get them, too.
 
         Returns
         -------
@@ -234,6 +232,7 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         return dict(self._metadata)
 
     def _class_scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
         votes = self._indicators()
         parts = [
             weight * fractions(softmax_sums(Queries(Z, points_like(points, Z)), votes, T))
@@ -242,12 +241,11 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
         return fractions(np.sum(parts, axis=0))
 
     def _mapped(self, X: Any) -> np.ndarray:
-        members = self._members_of(X)
-        return np.hstack([(weight / T) ** 0.5 * to_host(Z) for Z, _, T, weight in members])
+        check_is_fitted(self)
+        return np.hstack([(w / T) ** 0.5 * to_host(Z) for Z, _, T, w in self._members_of(X)])
 
     def _members_of(self, X: Any) -> Iterator[tuple[Array, Array, float, float]]:
         """Yield samples and training samples mapped by each member, its T u and its weight."""
-        check_is_fitted(self)
         samples = checked_samples(self, X, reset=False)
         for i, estimator in enumerate(self.estimators_):
             columns = self.estimators_features_[i]
@@ -255,11 +253,14 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
             yield Z, self._member_points[i], float(self._temperatures[i]), self._member_weights[i]
 
     def _require_one_metric(self) -> None:
-        name = type(self).__name__
-        raise ValueError(f"{name} has several distances to explain. Use KNNClassifier.")
+        raise ValueError("MetricEnsembleClassifier has several distances. Use KNNClassifier.")
+
+    @property
+    def _n_features_out(self) -> int:
+        return sum(int(each.shape[1]) for each in self._member_points)
 
     def _indicators(self) -> sparse.csr_array:
-        """Return the weights of the training samples, in the columns of their classes."""
+        """Return the weights of training samples, in the columns of their classes."""
         return one_hot_rows([(self._codes, len(self.classes_))], self._vote_weights)
 
     def _add_members(
@@ -285,9 +286,8 @@ class MetricEnsembleClassifier(CallbackSupportMixin, DistanceClassifier):
             is_over = self.max_seconds is not None and seconds > self.max_seconds
             if progress.step(lambda: self._state(draws, training)) or is_over:
                 break
-        importances = mean_importances(self.estimators_, self.estimators_features_, X)
-        if importances is not None:
-            self.feature_importances_ = importances
+        if (means := mean_importances(self.estimators_, self.estimators_features_, X)) is not None:
+            self.feature_importances_ = means
         return draws[: len(self.estimators_)]
 
     def _learners(self, training: Training) -> list[Any]:

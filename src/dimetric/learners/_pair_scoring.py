@@ -164,7 +164,7 @@ def area_under_curve(distances: np.ndarray, is_similar: np.ndarray) -> float:
     """
     similar, dissimilar = _counts_by_distance(distances, is_similar)[1:]
     closer = np.cumsum(similar) - similar / 2  # ties count half
-    return float(dissimilar @ closer) / (similar.sum() * dissimilar.sum())
+    return float(dissimilar @ closer / (similar.sum() * dissimilar.sum()))
 
 
 def calibrated_threshold(

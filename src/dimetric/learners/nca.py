@@ -118,13 +118,12 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     tol : float or None, default=None
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. None stands for
         1e-5 with early stopping: if the targets are classes, "lbfgs" stops after an iteration that
-        gains at most 0.003. Later iterations often fit noise. A diagonal map
-        and one with fewer components than features are not stopped early.
+        gains at most 0.003. Later iterations often fit noise. A diagonal map is not stopped early.
     reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
         does not depend on their unit. None stands for 0.02 if the targets are classes (0 if L is
-        diagonal or has fewer rows than features), else for 0.1, because numbers and sets of labels
-        are easier to overfit. The variance of each feature then replaces v.
+        diagonal), else for 0.1, because numbers and sets of labels are easier to overfit. The
+        variance of each feature then replaces v.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     identity_mix : float in [0, 1], "auto" or None, default=None
@@ -243,6 +242,9 @@ class NCA(MeanLossMetric[PairwiseObjective]):
 
     def _least_decrease(self, solver: Solver) -> float:
         return super()._least_decrease(solver) if self._learns_from_classes() else -np.inf
+
+    def _learns_full_map(self) -> bool:
+        return not self.diagonal  # with fewer components, the same defaults do as well, and faster
 
     def _learns_from_classes(self) -> bool:
         return self._maximises or not (isinstance(self.cost, str) or callable(self.cost))

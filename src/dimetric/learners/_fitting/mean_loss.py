@@ -157,13 +157,11 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         X, supervision, order = in_canonical_order(X, supervision)
         X, factor = rescale_for_squares(X)  # all parameters are scale-free
         if not bool(namespace(X).any(X[:1, :] != X)):
-            warn(
-                f"{self._name} made no progress, because all samples are identical.",
-                ConvergenceWarning,
-            )
+            message = f"{self._name} made no progress, because all samples are identical."
+            warn(message, ConvergenceWarning)
         # In directions without variance, keep the start's map, unless a ridge would drive it to
         # zero, or the solver works on metrics, whose maps have another number of rows.
-        reg = self._used_reg(X)
+        reg = self._used_reg(X, supervision)
         keep_outside = reg == 0 and self._solver().steps_over == "maps"
         start, is_rescaled = self._start(X, supervision, factor)
         # Unlabelled samples may vary outside of the span of the labelled samples.
@@ -186,9 +184,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         if objective.is_constant:  # the ridge alone would lead to a map of 0
             ridge = 0.0
         if is_rescaled:
-            scale, theta = fitted_scale(
-                objective, coordinates.start, ridge, search=self._searches_start_scale
-            )
+            search = self._searches_start_scale
+            scale, theta = fitted_scale(objective, coordinates.start, ridge, search=search)
             coordinates = coordinates.with_start_times(scale)
         else:
             theta = fitted_theta(objective, coordinates.start)
@@ -287,10 +284,13 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
     def _extra_metadata(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
         return {"reg": problem.reg}
 
-    def _used_reg(self, X: Array) -> float:
+    def _used_reg(self, X: Array, supervision: Supervision) -> float:
         """Return `reg`, or its default for samples in canonical order."""
-        d = self.n_features_in_
-        return self._default_reg(d, n_distinct(X)) if self.reg is None else self.reg
+        if self.reg is not None:
+            return self.reg
+        if isinstance(supervision, Labels) and supervision.n_classes in (1, X.shape[0]):
+            return 0.0  # nothing to learn, and the penalty alone would lead to a map of 0
+        return self._default_reg(self.n_features_in_, n_distinct(X))
 
     def _default_reg(self, d: int, n: int) -> float:
         """Return the default of `reg` for d features and n distinct samples."""
