@@ -296,3 +296,17 @@ def test_squared_distances_after_transform_are_weighted_sums_over_the_members():
         a, b = estimator.transform(X[:2][:, model.estimators_features_[i]])
         expected += model._member_weights[i] / model._temperatures[i] * np.sum((a - b) ** 2)
     assert np.sum((Z[0] - Z[1]) ** 2) == pytest.approx(expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", ["constant classes", "equal samples", "two samples"])
+def test_samples_for_which_a_default_learner_is_not_defined(case):
+    labels = np.arange(2 if case == "two samples" else 40) % 2
+    A = np.zeros((len(labels), 3))
+    if case != "equal samples":
+        A[:, 0] = labels
+    model = MetricEnsembleClassifier(n_estimators=4, random_state=0).fit(A, labels)
+    P = model.predict_proba(A)
+    assert_allclose(P.sum(axis=1), 1)
+    if case == "constant classes":
+        assert model.score(A, labels) == 1

@@ -114,7 +114,9 @@ def choose(
     )
     params = _best_params(models[best], race, grid)
     are_unseen = not np.array_equal(race.rows, final.rows)
-    bias = 0.0 if are_unseen else selection_bias(scores, best)
+    # Luck in the race does not make a learner worse than the baseline.
+    lead = max(0.0, float(np.mean(final_scores[best] - final_scores[BASELINE])))
+    bias = 0.0 if are_unseen else min(lead, selection_bias(scores, best))
     unbiased = final_scores | {best: final_scores[best] - bias}
     posterior, better_than_guess = _verdict(unbiased, best, final, rope, n_repeats)
     return Choice(
@@ -246,17 +248,18 @@ def _verdict(
     """
     y, options = stage.y, stage.options
 
-    def test(other: np.ndarray) -> Posterior:
+    def test(other: np.ndarray, rope: float) -> Posterior:
         seed = options.random_state
         return correlated_t_test(other, scores[best], rope, seed, n_repeats=n_repeats)
 
-    posterior = test(scores[BASELINE])
+    posterior = test(scores[BASELINE], rope)
     guess = 0.0
     if not options.task.is_regression:
         guess = float(np.max(np.unique(y, return_counts=True)[1]) / len(y))
     elif options.task.score == "mae":
         guess = -float(np.mean(np.abs(y - np.mean(y))))
-    than_guess = test(np.full(len(scores[best]), guess)).right
+    # Where one class is rare, even a good learner is better than the guess by little.
+    than_guess = test(np.full(len(scores[best]), guess), 0.1 * rope).right
     better = min(posterior.right, than_guess)
     return replace(posterior, rope=1 - posterior.left - better, right=better), than_guess
 

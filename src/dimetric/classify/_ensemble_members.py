@@ -25,6 +25,7 @@ from dimetric.kernels.kda import KDA
 from dimetric.learners._inner_learner import last_step
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners.nca import NCA
+from dimetric.learners.pca import PCA
 from dimetric.linalg.row_basis import is_made_dense
 
 # Parameters of the default learners, chosen by accuracy on 40 data sets. Few iterations suffice.
@@ -207,7 +208,7 @@ def fit_member(
     draw : Draw
         The samples and features.
     is_quiet : bool
-        Whether to ignore that the learner did not converge.
+        Whether to ignore that the learner did not converge, or is not defined for these samples.
     """
     fitted = clone(learner)
     names = [name for name in fitted.get_params() if name.split("__")[-1] == "random_state"]
@@ -216,7 +217,13 @@ def fit_member(
     with warnings.catch_warnings():
         if is_quiet:
             warnings.simplefilter("ignore", ConvergenceWarning)
-        return fitted.fit(samples, y[draw.rows], **arguments)
+        try:
+            return fitted.fit(samples, y[draw.rows], **arguments)
+        except ValueError:
+            if not is_quiet:
+                raise
+    # KDA is not defined if no class varies. The Euclidean distance takes its place.
+    return PCA().fit(samples)
 
 
 # The arguments of fit_member.

@@ -79,6 +79,9 @@ def regularised_pencil(
     if reg == 0 and not separates:
         return pencil, T, True
     if separates:
+        # A larger ridge would hide a direction that separates the classes without error.
+        ridged = _in_features(pencil_with(scaled, MIN_REG), unit)
+        ridged_T, reliable = ridged.whitening()
         warn(
             "The class means differ in a direction in which no class varies, for example in a "
             f"feature that is constant within each class. {name} uses reg={ridged.reg:.3g} to keep "

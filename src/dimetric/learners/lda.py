@@ -64,8 +64,8 @@ class LDA(LinearMetric):
         divided by their standard deviations, so that units do not matter. It stands for 0 if the
         number of distinct labelled samples m is at least 10 d, and otherwise for
         :math:`\min(1, \max(0.001, 0.5 (d / m - 0.1)))`. If the class means differ in a direction
-        in which no class varies, "auto" issues a warning, and is at least 0.001 so that the
-        direction is kept. If `shrinkage` is set, "auto" is 0.
+        in which no class varies, "auto" issues a warning, and is 0.001, so that the direction is
+        kept. If `shrinkage` is set, "auto" is 0.
     identity_mix : float in [0, 1], "auto" or None, default=None
         Weight a of the identity in the metric. Within the span of L, M is replaced by
         :math:`(1 - a) M + a\, \mathrm{tr}(M) / k\, I`, where k is the number of rows of L. "auto"
