@@ -62,7 +62,8 @@ class ANMM(LinearMetric):
         orthonormal rows, as published. If no eigenvalue is positive, "margin" also gives
         orthonormal rows.
     identity_mix : float in [0, 1], "auto" or None, default=None
-        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`,
+        or within the span of L if `n_components` is set.
         "auto" chooses a on held-out samples. None stands for 0.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. "balanced" gives all classes the

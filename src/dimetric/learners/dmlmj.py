@@ -70,7 +70,8 @@ class DMLMJ(LinearMetric):
         Weights of the rows of L. "ratio" multiplies the rows by :math:`\sqrt{\lambda}`. None is the
         published method, in which :math:`L \Sigma_S L^T = I`.
     identity_mix : float in [0, 1], "auto" or None, default=None
-        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`,
+        or within the span of L if `n_components` is set.
         "auto" chooses a on held-out samples. None stands for 0.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. "balanced" gives all classes the

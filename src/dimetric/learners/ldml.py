@@ -156,9 +156,9 @@ class LDML(ConvexMetric[SimilarityObjective]):
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     identity_mix : float in [0, 1], "auto" or None, default=None
-        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
-        "auto" chooses a on held-out samples or pairs. None stands for 0. The gap in the
-        metadata is that of the metric before mixing.
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`,
+        or within the span of L if `n_components` is set. "auto" chooses a on held-out samples or
+        pairs. None stands for 0. The gap in the metadata is that before mixing.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.

@@ -92,7 +92,8 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     identity_mix : float in [0, 1], "auto" or None, default=None
-        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`,
+        or within the span of L if `n_components` is set.
         "auto" chooses a on held-out samples. None stands for 0.
     unlabelled : float or None, default=None
         Value of `y` that marks samples without a target. These samples are ignored, unless

@@ -52,7 +52,8 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     identity_mix : float in [0, 1], "auto" or None, default=None
-        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`,
+        or within the span of L if `n_components` is set.
         "auto" chooses a on held-out samples. None stands for 0. The gap in the
         metadata is that of the metric before mixing.
     class_weight : dict, "balanced" or None, default=None
