@@ -24,8 +24,11 @@ from dimetric import (
     load,
     save,
 )
+from dimetric.advice._apply import Coordinates
+from dimetric.advice._by_name import learner_by_name
 from dimetric.classify import _out_of_bag, _softmax
 from dimetric.classify._ensemble_members import draw_member, rows_by_class
+from dimetric.data._features import FeatureBlock
 from dimetric.export import to_numpy
 
 X, y = samples(n=60)
@@ -310,3 +313,12 @@ def test_samples_for_which_a_default_learner_is_not_defined(case):
     assert_allclose(P.sum(axis=1), 1)
     if case == "constant classes":
         assert model.score(A, labels) == 1
+
+
+def test_the_command_maps_rows_by_the_ensemble():
+    model = MetricEnsembleClassifier(random_state=0, n_estimators=4).fit(X, y)
+    coordinates = Coordinates(model, ["a", "b", "c", "d"])
+    block = FeatureBlock(rows=np.arange(3), features=X[:3], complete=np.ones(3, bool), kept={})
+    assert_allclose(np.stack(list(coordinates(block).values()), axis=1), model.transform(X[:3]))
+    with pytest.raises(ValueError, match="There is no learner"):
+        learner_by_name("MetricEnsembleClassifier")
