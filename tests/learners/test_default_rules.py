@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from dimetric import LDML, LMNN, MCML, MLKR, NCA, NCMC, NCMML
+from dimetric import LDML, LMNN, MCML, MLKR, NCA, NCMC, NCMML, KNNClassifier
+from dimetric.data import make_parallel_bands
 
 X, y = load_iris(return_X_y=True)
 REG_FACTORS = {MCML: 2.0, LDML: 0.1, LMNN: 5.0, NCMML: 0.1, NCMC: 0.1}
@@ -14,16 +15,25 @@ EARLY = "stopped early, because the last iteration gained little"
 
 
 @pytest.mark.parametrize("cls", REG_FACTORS)
-def test_reg_is_proportional_to_features_per_distinct_sample(cls):
-    distinct = len(np.unique(X, axis=0))
-    assert_allclose(cls().fit(X, y).metadata()["reg"], REG_FACTORS[cls] * 4 / distinct)
-    twice = cls().fit(np.vstack([X, X]), np.append(y, y)).metadata()["reg"]
-    weighted = cls().fit(X, y, sample_weight=np.arange(1.0, 151)).metadata()["reg"]
-    assert twice == weighted == cls().fit(X, y).metadata()["reg"]
-    assert cls(reg=0.0).fit(X, y).metadata()["reg"] == 0
+def test_reg_follows_the_number_of_features_per_distinct_sample(cls):
+    A, labels = X[::5], y[::5]
+    distinct = len(np.unique(A, axis=0))
+    reg = cls().fit(A, labels).metadata()["reg"]
+    assert_allclose(reg, REG_FACTORS[cls] * (4 / distinct - 0.1))
+    twice = cls().fit(np.vstack([A, A]), np.append(labels, labels)).metadata()["reg"]
+    weighted = cls().fit(A, labels, sample_weight=np.arange(1.0, 31)).metadata()["reg"]
+    assert twice == weighted == reg
+    assert cls().fit(X, y).metadata()["reg"] == cls(reg=0.0).fit(A, labels).metadata()["reg"] == 0
 
 
-@pytest.mark.parametrize(("learner", "reg"), [(NCA(), 0.02), (NCA(cost="squared"), 0.1)])
+@pytest.mark.parametrize("cls", [*REG_FACTORS, NCA])
+def test_bands_that_vary_most_along_the_classes_are_separated(cls):
+    A, labels, _ = make_parallel_bands(60, n_classes=3, length=100, noise=0.08, random_state=1)
+    learner = cls().fit(A, labels)
+    assert KNNClassifier(1, learner=cls()).fit(A, labels).score() > 0.95, learner.metadata()
+
+
+@pytest.mark.parametrize(("learner", "reg"), [(NCA(), 0), (NCA(cost="squared"), 0.1)])
 def test_reg_of_nca_is_constant(learner, reg):
     assert learner.fit(X, y).metadata()["reg"] == reg
 

@@ -290,12 +290,12 @@ def test_a_tiny_reg_changes_little():
         assert np.ptp(scores) <= 0.03, (params, scores)
 
 
-def test_default_stops_early_with_a_ridge():
+def test_default_stops_early():
     nca = NCA().fit(X, y)
     facts = nca.metadata()
     assert facts["reason"] == "stopped early, because the last iteration gained little"
     assert facts["converged"]
-    assert facts["reg"] == NCA(reg=0.02).fit(X, y).metadata()["reg"] == 0.02
+    assert facts["reg"] == 0
     gains = np.diff(nca.history_)
     assert gains[-1] <= 0.003
     assert np.all(gains[1:-1] > 0.003)

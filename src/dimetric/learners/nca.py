@@ -31,8 +31,6 @@ from dimetric.solvers import Solver
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels, Supervision, checked_targets, relative_weights
 
-# Default `reg` for classes, chosen by experiment, see docs/results/defaults.md.
-REG_OF_CLASSES = 0.02
 # Default `reg` for targets that are not classes, chosen by cross-validated R2 on eight data sets.
 REG_OF_OTHER_TARGETS = 0.1
 
@@ -121,9 +119,9 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         gains at most 0.003. Later iterations often fit noise. A diagonal map is not stopped early.
     reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        does not depend on their unit. None stands for 0.02 if the targets are classes (0 if L is
-        diagonal), else for 0.1, because numbers and sets of labels are easier to overfit. The
-        variance of each feature then replaces v.
+        does not depend on their unit. None stands for 0 if the targets are classes, else for 0.1
+        with the variance of each feature in place of v, because numbers and sets of labels are
+        easier to overfit.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
     identity_mix : float in [0, 1], "auto" or None, default=None
@@ -237,9 +235,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         return self._maximises
 
     def _default_reg(self, d: int, n: int) -> float:
-        if not self._learns_from_classes():
-            return REG_OF_OTHER_TARGETS
-        return REG_OF_CLASSES if self._learns_full_map() else 0.0
+        return 0.0 if self._learns_from_classes() else REG_OF_OTHER_TARGETS
 
     def _least_decrease(self, solver: Solver) -> float:
         return super()._least_decrease(solver) if self._learns_from_classes() else -np.inf

@@ -46,8 +46,8 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
         and one with fewer components than features are not stopped early.
     reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        does not depend on their unit. None stands for 0.1 d / n with n distinct samples, and with
-        the variance of each feature in place of v. It is 0 for a diagonal map,
+        does not depend on their unit. None stands for 0.1 max(0, d / n - 0.1) with n distinct
+        samples, and with the variance of each feature in place of v. It is 0 for a diagonal map,
         and with fewer components than features.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.

@@ -54,6 +54,7 @@ from dimetric.supervision.labels import (
 )
 
 LossT = TypeVar("LossT", bound=Objective)
+MAX_RATIO = 0.1  # of features to samples, without a penalty by default
 
 
 class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
@@ -89,7 +90,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
     _needs_class_neighbors: ClassVar[bool] = False
     # Whether a named start is rescaled to minimise the objective. Otherwise, its scale is fixed.
     _searches_start_scale: ClassVar[bool] = True
-    # ``reg=None`` stands for this factor times the ratio of features to samples.
+    # ``reg=None`` stands for this factor times the ratio of features to samples, minus 0.1.
     _reg_factor: ClassVar[float] = 0.0
     # With ``tol=None``, the fit stops early after an iteration that lowers the objective by less.
     _early_decrease: ClassVar[float] = -np.inf
@@ -294,7 +295,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
 
     def _default_reg(self, d: int, n: int) -> float:
         """Return the default of `reg` for d features and n distinct samples."""
-        return self._reg_factor * d / n if self._learns_full_map() else 0.0
+        return self._reg_factor * max(0.0, d / n - MAX_RATIO) if self._learns_full_map() else 0.0
 
     def _learns_full_map(self) -> bool:
         """Return whether L has d x d parameters. With fewer, a map overfits less."""
@@ -302,9 +303,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         """Warn if there is only one class, or if classes have too few samples to learn from."""
-        if isinstance(supervision, Targets) and np.all(
-            supervision.values[:1] == supervision.values
-        ):
+        targets = supervision.values if isinstance(supervision, Targets) else None
+        if targets is not None and np.all(targets[:1] == targets):
             warn(f"All targets are equal, so {self._name} has nothing to learn.")
         if not isinstance(supervision, Labels):
             return
