@@ -428,6 +428,7 @@ CASES = {
         lambda: (np.eye(3, 4)[y], y),
         {
             of(LLE, method="standard"): Fits(warns=REDUCED_NEIGHBORS),
+            of(LLE, method="modified"): Fits(warns=REDUCED_NEIGHBORS),
             of(LLE): Raises(
                 "n_neighbors=2 must be at least [36] with method", may_warn=REDUCED_NEIGHBORS
             ),
