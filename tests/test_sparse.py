@@ -369,7 +369,9 @@ def test_callbacks_get_maps_of_the_features():
     recorder = ShapeRecorder()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        NCA(2, init="pca", max_iter=3, tol=1e-5).set_callbacks(recorder).fit(A, y)
+        NCA(2, init="random", random_state=0, max_iter=3, tol=1e-5).set_callbacks(recorder).fit(
+            A, y
+        )
     assert recorder.shapes == 3 * [(60, 2)]
 
 
