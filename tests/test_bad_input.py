@@ -73,10 +73,12 @@ from dimetric import (
 )
 from dimetric.manifold._embedding import Embedding
 
-# Other tests check the warnings about convergence and disconnected neighbour graphs.
+# Other tests check the warnings about convergence, disconnected neighbour graphs and a weight of
+# the identity that cannot be chosen.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:The neighbour graph has:UserWarning"),
+    pytest.mark.filterwarnings("ignore:identity_mix='auto' of:UserWarning"),
 ]
 
 X, y = samples()
@@ -100,6 +102,7 @@ class Fits:
             warnings.simplefilter("always")
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", "The neighbour graph has")
+            warnings.filterwarnings("ignore", "identity_mix='auto' of")
             for name, value in call().items():
                 assert np.isrealobj(value), name
                 # gap_radius is infinite if the gap holds for all metrics.
@@ -425,6 +428,7 @@ CASES = {
         lambda: (np.eye(3, 4)[y], y),
         {
             of(LLE, method="standard"): Fits(warns=REDUCED_NEIGHBORS),
+            of(LLE, method="modified"): Fits(warns=REDUCED_NEIGHBORS),
             of(LLE): Raises(
                 "n_neighbors=2 must be at least [36] with method", may_warn=REDUCED_NEIGHBORS
             ),
@@ -437,7 +441,7 @@ CASES = {
     "classes vary in one direction": (
         lambda: (np.eye(3, 4)[y] + X[:, :1] * [0, 0, 0, 1], y),
         {
-            of(LDA, n_components=None, reg=0.0, shrinkage=None): ONE_COMPONENT_OF_TWO,
+            of(LDA, reg="auto", shrinkage=None): Fits("class means differ in a direction"),
             of(DMLMJ, alpha=0.0): ONE_COMPONENT_OF_TWO,
             any_learner: Fits(),
         },

@@ -11,7 +11,7 @@ from estimators import MODELS, ONE_OF_EACH, accepts_sparse, each, is_kernel, is_
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import pdist
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -116,7 +116,8 @@ def test_classifiers_match_dense_samples(model):
     X, y = small_samples()
     expected, got = fitted(model, X, y), fitted(model, sparse.csr_array(X), y)
     assert_allclose(output(got, sparse.csr_array(X)), output(expected, X), rtol=RTOL, atol=RTOL)
-    assert_array_equal(got.predict(sparse.csr_array(X)), expected.predict(X))
+    if is_classifier(model):
+        assert_array_equal(got.predict(sparse.csr_array(X)), expected.predict(X))
 
 
 @pytest.mark.parametrize("sparse_type", FORMATS, ids=lambda each: each.__name__)
@@ -368,7 +369,9 @@ def test_callbacks_get_maps_of_the_features():
     recorder = ShapeRecorder()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        NCA(2, max_iter=3).set_callbacks(recorder).fit(A, y)
+        NCA(2, init="random", random_state=0, max_iter=3, tol=1e-5).set_callbacks(recorder).fit(
+            A, y
+        )
     assert recorder.shapes == 3 * [(60, 2)]
 
 

@@ -261,7 +261,7 @@ def test_anmm_equals_its_formula():
     S, _ = naive_neighbor_scatter(X, Y, FRACTIONS, 2, same=False)
     C, _ = naive_neighbor_scatter(X, Y, FRACTIONS, 3, same=True)
     values, V = linalg.eigh(S - C)
-    found = ANMM(2, n_enemies=2).fit(X, Y, sample_weight=FRACTIONS)
+    found = ANMM(2, n_enemies=2, weighting=None).fit(X, Y, sample_weight=FRACTIONS)
     assert_same_rows_up_to_sign(found.components_, V[:, ::-1][:, :2].T)
     assert_allclose(found.metadata()["margin"], values[-1] + values[-2])
 
@@ -274,7 +274,7 @@ def test_dmlmj_equals_its_formula(alpha):
         covariances.append((1 - alpha) * S / n + alpha * np.trace(S / n) / D * np.eye(D))
     values, V = linalg.eigh(covariances[1], covariances[0])
     best = np.argsort(-(values + 1 / values))[:2]
-    found = DMLMJ(2, alpha=alpha).fit(X, Y, sample_weight=FRACTIONS)
+    found = DMLMJ(2, alpha=alpha, weighting=None).fit(X, Y, sample_weight=FRACTIONS)
     assert_same_rows_up_to_sign(found.components_, V[:, best].T)
 
 
@@ -429,7 +429,7 @@ def half_labelled():
 @pytest.mark.parametrize(
     ("params", "d"),
     [
-        ({}, D),
+        ({"reg": 0}, D),
         ({"reg": 0.1}, D),
         ({"reg": 0.1}, 60),
         ({"shrinkage": 0.2, "unlabelled_weight": 0.7}, D),
@@ -456,9 +456,9 @@ def test_lda_with_unlabelled_samples_equals_its_formula(params, d):
 def test_labels_of_all_samples_give_lda_for_each_weight_of_the_total_scatter():
     """S_t = S_w + S_b, so unlabelled samples change the result only by what they add to S_t."""
     doubled, labels = np.vstack([X, X]), np.append(Y, np.full(N, -1))
-    expected = LDA().fit(X, Y)
+    expected = LDA(reg=0).fit(X, Y)
     for weight in (0.0, 0.3, 1.0):
-        found = LDA(unlabelled=-1, unlabelled_weight=weight).fit(doubled, labels)
+        found = LDA(reg=0, unlabelled=-1, unlabelled_weight=weight).fit(doubled, labels)
         assert_allclose(found.components_, expected.components_, rtol=1e-7)
 
 

@@ -36,10 +36,10 @@ I, J = np.triu_indices(30, 1)
 SAME, PAIR_WEIGHTS = Y[I] == Y[J], RELATIVE[I] * RELATIVE[J]
 
 LEARNERS = {
-    "LDML": LDML(tol=1e-8, max_iter=500),
-    "LDML, sdp": LDML(solver="sdp", tol=1e-8, max_iter=3000),
+    "LDML": LDML(reg=0.0, tol=1e-8, max_iter=500),
+    "LDML, sdp": LDML(reg=0.0, solver="sdp", tol=1e-8, max_iter=3000),
     "LDML, b": LDML(b=1.0, reg=0.1, tol=1e-8, max_iter=500),
-    "LMNN": LMNN(n_neighbors=2, tol=1e-6, max_iter=2000),
+    "LMNN": LMNN(n_neighbors=2, reg=0.0, tol=1e-6, max_iter=2000),
     "LMNN, sdp": LMNN(n_neighbors=2, reg=0.1, solver="sdp", tol=1e-7, max_iter=3000),
     "LSI": LSI(tol=1e-9, max_iter=2000),
     "LSI, diagonal": LSI(reg=0.0, diagonal=True, tol=1e-9, max_iter=2000),

@@ -2,6 +2,7 @@ from .advice import compare as compare
 from .classify import EnergyClassifier as EnergyClassifier
 from .classify import KNNClassifier as KNNClassifier
 from .classify import KNNRegressor as KNNRegressor
+from .classify import MetricEnsembleClassifier as MetricEnsembleClassifier
 from .classify import MultiMetricKNNClassifier as MultiMetricKNNClassifier
 from .classify import NCMCClassifier as NCMCClassifier
 from .classify import NCMClassifier as NCMClassifier

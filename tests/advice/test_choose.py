@@ -3,20 +3,26 @@
 import numpy as np
 import pytest
 from benchmark_runs import FailingLearner, LoggingLearner
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.datasets import load_iris, load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
 import dimetric
-from dimetric import KDA, LDA, NCA, NCMML, PCA
+from dimetric import KDA, LDA, NCA, NCMML, PCA, NCMClassifier
 from dimetric.advice._candidates import candidate_grid, candidate_learners
 from dimetric.advice._choose import _limit_to_time, choose
 from dimetric.advice._insight import insight
 from dimetric.advice._race import run_race, scores_on_common_folds
 from dimetric.advice._race_options import RaceOptions
+from dimetric.advice._selection import FAVOURITE, best_learner, selection_bias
 from dimetric.advice._split_rows import split_rows
 from dimetric.advice._stratified import stratified_rows
 from dimetric.benchmark._cell import Cell
 from dimetric.data import make_parallel_bands
 from dimetric.kernels import Kernel
+from dimetric.report._task import Task
+from dimetric.selection._splits import splits
 
 
 def shifted(n_samples, n_features):
@@ -63,6 +69,44 @@ def test_no_learner_is_better_on_noise():
     models = {f"PCA {i}": PCA(i) for i in (1, 2, 3)}
     found = choose(X, y, models, random_state=0)
     assert found.posterior.right < 0.9  # the race was won by luck, and the final uses new folds
+
+
+@pytest.mark.parametrize(("n_learners", "n_folds"), [(2, 2), (3, 5), (10, 5)])
+def test_selection_bias_is_the_part_of_the_lead_that_noise_explains(n_learners, n_folds):
+    rng = np.random.default_rng(n_learners)
+    for spread in (0.0, 0.05, 1.0):
+        skill, folds = spread * rng.standard_normal(n_learners), rng.standard_normal(n_folds)
+        table = skill[:, None] + folds + 0.1 * rng.standard_normal((n_learners, n_folds))
+        scores = {"Euclidean": folds} | {f"L{i}": row for i, row in enumerate(table)}
+        best = max(scores.keys() - {"Euclidean"}, key=lambda name: scores[name].mean())
+        means = [row.mean() for row in table]
+        total = sum(means) / n_learners
+        rest = sum((table[i, k] - means[i] - table[:, k].mean() + total) ** 2
+                   for i in range(n_learners) for k in range(n_folds))  # fmt: skip
+        rest *= (1 / n_folds + 1 / (n_folds - 1)) / ((n_learners - 1) * (n_folds - 1))
+        variance = sum((mean - total) ** 2 for mean in means) / (n_learners - 1)
+        expected = min(1.0, rest / variance) * (max(means) - total)
+        assert selection_bias(scores, best) == pytest.approx(expected)
+        shifted_scores = {name: each + 0.3 for name, each in scores.items()}
+        assert selection_bias(shifted_scores, best) == pytest.approx(expected)
+
+
+def test_selection_bias_without_a_selection_is_zero():
+    scores = {"Euclidean": np.array([0.1, 0.2]), "LDA": np.array([0.3, 0.5])}
+    assert selection_bias(scores, "LDA") == 0
+    equal = {"A": np.full(3, 0.5), "B": np.full(3, 0.5)}
+    assert selection_bias(equal, "A") == 0
+    assert selection_bias(scores | {FAVOURITE: np.array([0.2, 0.9])}, FAVOURITE) == 0
+
+
+def test_favourite_is_best_unless_another_learner_leads_clearly():
+    base = np.array([0.7, 0.8, 0.6, 0.7, 0.8])
+    noise = np.array([0.03, -0.02, 0.01, -0.01, 0.04])  # mean 0.01, standard error 0.017
+    scores = {"Euclidean": base + 1, FAVOURITE: base, "LDA": base + noise, "PCA": base - 0.1}
+    assert best_learner(scores) == FAVOURITE
+    assert best_learner(scores | {"LDA": base + noise + 0.02}) == "LDA"
+    assert best_learner({name: scores[name] for name in ("Euclidean", "LDA", "PCA")}) == "LDA"
+    assert best_learner({FAVOURITE: base, "LDA": base}) == FAVOURITE
 
 
 @pytest.mark.slow
@@ -128,6 +172,18 @@ def test_learners_are_compared_in_the_same_folds():
     assert list(scores) == ["Euclidean", "LDA"]
     assert all(each.tolist() == [0.0, 0.1, 0.3] for each in scores.values())
     assert seconds == {"Euclidean": 1.0, "LDA": 1.0}
+
+
+def test_slow_learners_do_not_reduce_the_folds_of_the_others():
+    done = {"Euclidean": 5, "LDA": 5, "KDA": 5, "NCA": 5, "LDML": 3, "LMNN": 2}
+    cells = [Cell("data", name, 3, 0, fold, 0.5, fold / 10, 1.0)
+             for name, n_folds in done.items() for fold in range(n_folds)]  # fmt: skip
+    scores, _, dropped = scores_on_common_folds(cells, dict.fromkeys(done), {})
+    assert set(dropped) == {"LDML", "LMNN"}
+    assert {len(each) for each in scores.values()} == {5}
+    few = [cell for cell in cells if cell.learner in ("Euclidean", "LMNN")]
+    scores, _, dropped = scores_on_common_folds(few, dict.fromkeys(["Euclidean", "LMNN"]), {})
+    assert {name: len(each) for name, each in scores.items()} == {"Euclidean": 2, "LMNN": 2}
 
 
 @pytest.mark.slow
@@ -208,6 +264,46 @@ def test_grid_has_no_parameter_that_the_kernel_does_not_use():
     assert "kernel__gamma" not in candidate_grid(KDA(kernel=Kernel("cosine")), 13)
 
 
+class Guess(TransformerMixin, BaseEstimator):
+    """Always predict the largest class, or the mean."""
+
+    def __init__(self, mean=False):
+        self.mean = mean
+
+    def fit(self, X, y):
+        values, counts = np.unique(y, return_counts=True)
+        self.classes_, self.guess_ = values, y.mean() if self.mean else values[counts.argmax()]
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.guess_)
+
+    def score(self, X, y):
+        return np.mean(self.predict(X) == y)
+
+    def transform(self, X):
+        return X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor" if self.mean else "classifier"
+        return tags
+
+
+@pytest.mark.parametrize("score", ["accuracy", "r2", "mae"])
+def test_a_guess_without_features_is_not_better(score):
+    rng = np.random.default_rng(0)
+    X, kind = rng.standard_normal((90, 3)), "classes" if score == "accuracy" else "continuous"
+    y = rng.permutation(np.repeat([0, 1], [70, 20])) if kind == "classes" else rng.random(90)
+    models = {"guess": Guess(mean=kind != "classes")}
+    found = choose(X, y, models, cv=3, task=Task(kind, score))
+    sign = -1 if score == "mae" else 1
+    assert sign * found.mean_scores["guess"] > sign * found.mean_scores["Euclidean"]
+    assert found.posterior.left < 0.5
+    assert found.posterior.right <= found.better_than_guess < 0.5
+    assert found.chosen == "Euclidean"
+
+
 def test_insight():
     X, y = shifted(400, 40)
     names = [f"feature {i}" for i in range(40)]
@@ -251,3 +347,39 @@ def test_insight_of_one_feature_and_small_classes():
     found = insight(PCA(1), X, y, ["x"], random_state=0)
     assert found.before.shape == (20, 2)
     assert found.n_test > 0
+
+
+class CentroidsUnderLDA(ClassifierMixin, TransformerMixin, BaseEstimator):
+    """A learner that predicts by itself."""
+
+    def fit(self, X, y):
+        self.classes_, self.model_ = np.unique(y), NCMClassifier(learner=LDA()).fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def transform(self, X):
+        return self.model_.learner_.transform(X)
+
+    def explain_pair(self, x, x2):
+        raise ValueError("The predictions of a classifier are not explained by a distance.")
+
+
+def test_a_classifier_is_compared_by_its_own_predictions():
+    X, y = shifted(120, 20)
+    model = CentroidsUnderLDA()
+    found = dimetric.compare(X, y, learners={"centroids": model}, cv=3, budget=60, random_state=0)
+    folds, _ = splits(X, y, 3, random_state=0, groups=np.arange(120))
+    expected = [
+        np.mean(make_pipeline(MinMaxScaler(), model).fit(X[a], y[a]).predict(X[b]) == y[b])
+        for a, b in folds
+    ]
+    np.testing.assert_allclose(found.scores["centroids"], expected)
+    assert found.chosen == "centroids"
+    assert "The model classifies by centroids, trained" in found.learner_description
+    assert isinstance(found.learner[-1], CentroidsUnderLDA)
+    assert found.transform(X[:3]).shape == (3, 1)
+    assert len(found.insight.corrected_errors) > len(found.insight.new_errors)
+    assert next(iter(found.insight.importance)) == found.samples.feature_names[0]
+    assert "centroids" in found._repr_html_()

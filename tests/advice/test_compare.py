@@ -246,6 +246,9 @@ def test_model_is_euclidean_if_that_is_better():
     found = dimetric.compare(rings, np.repeat(["in", "out"], 100), learners=[LDA()], budget=5,
                              random_state=0)  # fmt: skip
     assert found.verdict.startswith("LDA is worse than Euclidean")
+    assert found.verdict.endswith("so the model uses the Euclidean distance.")
+    assert found.best == "LDA"
+    assert found.chosen == found.to_dict()["verdict"]["chosen"] == "Euclidean"
     assert found.learner[-1].learner_ is None
     assert "under the Euclidean distance" in found.learner_description
 

@@ -1,6 +1,7 @@
 """dimetric.compare: groups, equal rows, and encoders that see only the training rows of a fold."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import dimetric
 from dimetric import LDA
-from dimetric.advice import _insight
+from dimetric.advice import _choose, _insight
 from dimetric.advice._insight import _train_test_rows
 from dimetric.advice._samples import labelled_samples
 from dimetric.advice._split_rows import split_rows
@@ -280,7 +281,10 @@ def test_a_column_of_many_categories_is_encoded_in_each_fold():
 
 
 @pytest.mark.slow
-def test_doubled_noise_gains_nothing():
+def test_doubled_noise_gains_nothing(monkeypatch):
+    # More repeats with the same rows would say little more.
+    settings = replace(_choose.SETTINGS, max_final_repeats=1)
+    monkeypatch.setattr(_choose, "SETTINGS", settings)
     gains = []
     for seed in range(20):
         X, y = doubled_noise(seed, n=100)

@@ -23,6 +23,7 @@ from dimetric import (
     Isomap,
     KNNClassifier,
     KNNRegressor,
+    MetricEnsembleClassifier,
     MultiMetricKNNClassifier,
     NCMCClassifier,
     NCMClassifier,
@@ -62,7 +63,7 @@ def expected_failures(model):
     failures = {
         f"check_sample_weight_equivalence_on_{kind}_data": TWINS for kind in ("dense", "sparse")
     }
-    if type(model) is KNNClassifier:
+    if type(model) is KNNClassifier and model.weights != "softmax":
         failures["check_class_weight_classifiers"] = NO_VOTES
     return failures
 
@@ -71,10 +72,13 @@ def expected_failures(model):
     [
         KNNClassifier(),
         KNNClassifier(weights="distance", learner=PCA()),
+        KNNClassifier(weights="softmax"),
         KNNRegressor(),
+        KNNRegressor(weights="softmax"),
         NCMClassifier(),
         NCMCClassifier(2, random_state=0),
         EnergyClassifier(PCA()),
+        MetricEnsembleClassifier(n_estimators=2, random_state=0),
         MultiMetricKNNClassifier(2, max_iter=3),
     ]
 )
@@ -175,7 +179,9 @@ def test_probabilities_sum_to_1_and_agree_with_predictions(model):
 
 
 def takes_any_learner(model):
-    """Return False if the model fits a default learner."""
+    """Return False if the model fits a default learner, or fits learners to some features."""
+    if isinstance(model, MetricEnsembleClassifier):
+        return False
     return model.learner is not None or not isinstance(model, EnergyClassifier)
 
 

@@ -14,6 +14,7 @@ from dimetric import (
     EnergyClassifier,
     KNNClassifier,
     KNNRegressor,
+    MetricEnsembleClassifier,
     MultiMetricKNNClassifier,
     NCMCClassifier,
     NCMClassifier,
@@ -306,7 +307,7 @@ class Weighing(PCA):
         return super()._fit(X, None, progress)
 
 
-@each
+@each_of([model for model in MODELS if not isinstance(model, MetricEnsembleClassifier)])
 @pytest.mark.parametrize("learner", [Shift(), Weighing()], ids=["foreign", "own"])
 def test_learners_get_the_weights_of_the_samples_used(model, learner):
     model = clone(model).set_params(learner=learner).fit(X, y, sample_weight=SOME)

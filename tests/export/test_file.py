@@ -42,6 +42,7 @@ from dimetric import (
     Isomap,
     KNNClassifier,
     KNNRegressor,
+    MetricEnsembleClassifier,
     MultiMetricKNNClassifier,
     NCMCClassifier,
     NCMClassifier,
@@ -62,11 +63,13 @@ CLASSIFIERS = [
     KNNClassifier(5, learner=NCA(2), weights="distance"),
     KNNClassifier(learner=KPCA(2)),
     KNNClassifier(learner=make_pipeline(StandardScaler(), LDA())),
+    KNNClassifier(learner=LDA(), weights="softmax"),
     KNNRegressor(learner=PCA(2)),
     NCMClassifier(NCMML()),
     NCMCClassifier(2, random_state=0),
     NCMCClassifier([1, 2, 3], learner=LDA(), random_state=0),
     EnergyClassifier(),
+    MetricEnsembleClassifier([NCA(max_iter=2), LDA()], n_estimators=3, random_state=0),
     MultiMetricKNNClassifier(max_iter=5),
 ]
 
@@ -223,7 +226,7 @@ def test_model_with_a_table_encoder(path):
     table["colour"] = pd.array(np.array(["red", "green", "blue"])[y[::-1]], dtype="str")
     table["big"] = np.where(X[:, 0] > 1, "yes", "no")
     steps = [("columns", TableEncoder(missing="impute")), ("scale", MinMaxScaler())]
-    model = Pipeline([*steps, ("model", KNNClassifier(learner=LDA()))]).fit(table, y)
+    model = Pipeline([*steps, ("model", KNNClassifier(learner=LDA(reg=0.01)))]).fit(table, y)
     save(model, path)
     new = table.iloc[::-1].copy()
     new.iloc[0, 4] = None

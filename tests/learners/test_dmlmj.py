@@ -40,7 +40,7 @@ def test_components_are_eigenvectors_of_largest_divergence(alpha, k):
     near, far = covariances(X, y, k, alpha)
     values, vectors = scipy.linalg.eigh(far, near)
     order = np.argsort(-(values + 1 / values))[:5]
-    dmlmj = DMLMJ(5, n_neighbors=k, alpha=alpha).fit(X, y)
+    dmlmj = DMLMJ(5, n_neighbors=k, alpha=alpha, weighting=None).fit(X, y)
     L = dmlmj.components_
     np.testing.assert_allclose(L @ near @ L.T, np.eye(5), atol=1e-10)
     np.testing.assert_allclose(L, fixed_signs(vectors.T[order]), atol=1e-8)
@@ -56,7 +56,7 @@ def test_small_eigenvalues_count_as_much_as_large_ones(rng):
     """In directions with an eigenvalue below 1, friends are farther apart than enemies."""
     X, y = wine()
     near, far = covariances(X, y, 3, 0.0)
-    dmlmj = DMLMJ(13, alpha=0.0).fit(X, y)
+    dmlmj = DMLMJ(13, alpha=0.0, weighting=None).fit(X, y)
     values = np.diag(dmlmj.components_ @ far @ dmlmj.components_.T)
     assert (np.diff(values + 1 / values) <= 1e-9).all()
     best = DMLMJ(2, alpha=0.0).fit(X, y).metadata()["final_objective"]
@@ -71,15 +71,41 @@ def test_metric_with_all_rows_is_the_inverse_covariance_of_friends(load, alpha):
     X, y = load(return_X_y=True)
     X = X + np.random.default_rng(0).normal(size=X.shape) * 1e-6  # no ties
     expected = np.linalg.inv(covariances(X, y, 3, alpha)[0])
-    M = DMLMJ(alpha=alpha).fit(X, y).metric()
+    M = DMLMJ(alpha=alpha, weighting=None).fit(X, y).metric()
     np.testing.assert_allclose(M, expected, atol=1e-7 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.2])
+def test_rows_are_weighted_by_their_ratio(alpha):
+    X, y = wine()
+    near, far = covariances(X, y, 3, alpha)
+    inverse = np.linalg.inv(near)
+    M = DMLMJ(alpha=alpha).fit(X, y).metric()
+    expected = inverse @ far @ inverse
+    np.testing.assert_allclose(M, expected, atol=1e-8 * np.abs(expected).max())
+    two, plain = (DMLMJ(2, alpha=alpha, weighting=w).fit(X, y) for w in ("ratio", None))
+    assert two.metadata()["final_objective"] == plain.metadata()["final_objective"]
+    ratios = np.diag(plain.components_ @ far @ plain.components_.T)
+    np.testing.assert_allclose(
+        two.components_, np.sqrt(ratios)[:, None] * plain.components_, rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(("n", "d", "alpha"), [(200, 4, 0.1), (100, 30, 0.3), (30, 60, 0.7)])
+def test_automatic_alpha_is_features_per_sample(n, d, alpha, rng):
+    X, y = rng.normal(size=(n, d)), np.arange(n) % 3
+    found = DMLMJ().fit(X, y)
+    assert found.metadata()["reg"] == alpha
+    expected = DMLMJ(alpha=alpha).fit(X, y)
+    np.testing.assert_array_equal(found.components_, expected.components_)
 
 
 @pytest.mark.filterwarnings("ignore:.*fewer than")
 def test_samples_of_small_classes_have_fewer_friends(rng):
     X, y = rng.normal(size=(30, 4)), np.repeat([0, 1, 2, 3], [1, 2, 3, 24])
     expected = np.linalg.inv(covariances(X, y, 3, 0.0)[0])
-    np.testing.assert_allclose(DMLMJ(alpha=0.0).fit(X, y).metric(), expected, rtol=1e-8)
+    M = DMLMJ(alpha=0.0, weighting=None).fit(X, y).metric()
+    np.testing.assert_allclose(M, expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("k", [2, 15, 40])
@@ -91,7 +117,7 @@ def test_fewer_samples_than_features(k, alpha, rng):
     near, far = covariances(X, y, 3, alpha)
     values = scipy.linalg.eigvalsh(far, near)
     scores = np.sort(values + 1 / values)[::-1]
-    dmlmj = DMLMJ(k, alpha=alpha).fit(X, y)
+    dmlmj = DMLMJ(k, alpha=alpha, weighting=None).fit(X, y)
     L, facts = dmlmj.components_, dmlmj.metadata()
     np.testing.assert_allclose(L @ near @ L.T, np.eye(k), atol=1e-8)
     np.testing.assert_allclose(facts["final_objective"], scores[:k].sum() / 2 - k, atol=1e-8)
@@ -118,7 +144,7 @@ def test_zero_alpha_is_accurate_for_ill_conditioned_samples(rng):
     X, y = load_iris(return_X_y=True)
     X = X + rng.normal(size=X.shape) * 1e-3
     mixed = np.hstack([X, X[:, :1] + 1e-7 * rng.normal(size=(150, 1))])
-    dmlmj = DMLMJ(alpha=0.0).fit(mixed, y)
+    dmlmj = DMLMJ(alpha=0.0, weighting=None).fit(mixed, y)
     L = dmlmj.components_
     assert L.shape == (5, 5)
     near, _ = covariances(mixed, y, 3, 0.0)

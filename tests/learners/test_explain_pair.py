@@ -20,12 +20,14 @@ from dimetric import (
     PCA,
     KNNClassifier,
     KNNRegressor,
+    MetricEnsembleClassifier,
     MultiMetricKNNClassifier,
     NCMClassifier,
 )
 
 X, y = samples()
 A, B = X[:10], X[10:20]
+SEVERAL_METRICS = (MetricEnsembleClassifier, MultiMetricKNNClassifier)
 
 
 def naive_parts(M, x, x2):
@@ -97,7 +99,7 @@ def test_sparse_rows():
 
 @pytest.mark.parametrize(
     "model",
-    [each for each in MODELS if not isinstance(each, MultiMetricKNNClassifier)],
+    [each for each in MODELS if not isinstance(each, SEVERAL_METRICS)],
     ids=str,
 )
 def test_classifiers_and_regressors(model):

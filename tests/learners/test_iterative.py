@@ -128,7 +128,7 @@ def test_fewer_samples_than_features(learner, rng):
 
 @each(is_convex, learners=ONE_OF_EACH)
 def test_a_warm_start_at_the_optimum_stays_there(learner):
-    first = fit(learner, X, y, solver="sdp", n_components=4, max_iter=500)
+    first = fit(learner, X, y, solver="sdp", reg=0.0, n_components=4, max_iter=500)
     again = clone(first).set_params(warm_start=True).fit(X, y).fit(X, y)
     assert_allclose(objective(again), objective(first), atol=1e-4)
 

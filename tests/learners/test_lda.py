@@ -7,7 +7,7 @@ from scipy.spatial.distance import pdist
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from dimetric import LDA
+from dimetric import LDA, NCA, Kernelized
 from dimetric._arrays.namespaces import to_host
 from dimetric.linalg.spectral import fixed_signs
 
@@ -58,7 +58,7 @@ def test_reg_adds_to_the_within_scatter():
     assert lda.metadata()["reg"] == 0.2
 
 
-@pytest.mark.parametrize("parameters", [{}, {"shrinkage": 0.2}, {"reg": 0.1}])
+@pytest.mark.parametrize("parameters", [{"reg": 0}, {"shrinkage": 0.2}, {"reg": 0.1}])
 def test_fewer_samples_than_features(parameters, rng):
     X, y = rng.normal(size=(30, 300)), np.arange(30) % 3
     X[:, 0] += 4 * y
@@ -91,7 +91,7 @@ def test_too_few_directions_within_classes_warn(rng):
     X = np.eye(4)[y] * 3
     X[:, 0] += rng.normal(size=40)
     with pytest.warns(UserWarning, match=r"only 1 direction.* LDA returns 1 component\(s\)"):
-        assert LDA().fit(X, y).components_.shape == (1, 4)
+        assert LDA(reg=0).fit(X, y).components_.shape == (1, 4)
     assert LDA(reg=0.1).fit(X, y).components_.shape == (3, 4)
 
 
@@ -137,8 +137,8 @@ def test_rounding_errors_do_not_count_as_variance(value, n):
     expected = pdist(LDA().fit_transform(X, y))
     for column in constant_within_classes:
         wider = np.column_stack([X, column])
-        blocks = LDA().partial_fit(wider[::2], y[::2]).partial_fit(wider[1::2], y[1::2])
-        for lda in (LDA().fit(wider, y), blocks):
+        blocks = LDA(reg=0).partial_fit(wider[::2], y[::2]).partial_fit(wider[1::2], y[1::2])
+        for lda in (LDA(reg=0).fit(wider, y), blocks):
             np.testing.assert_allclose(pdist(lda.transform(wider)), expected, rtol=1e-6)
 
 
@@ -147,6 +147,79 @@ def test_distances_do_not_depend_on_units_with_fewer_samples_than_features(rng):
     units = 10.0 ** rng.integers(-6, 6, 50)
     np.testing.assert_allclose(
         pdist(LDA().fit_transform(X * units, y)), pdist(LDA().fit_transform(X, y)), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "reg"),
+    [(400, 40, 0.0), (398, 40, 1e-3), (100, 40, 0.15), (40, 50, 0.575), (9, 80, 1)],
+)
+def test_automatic_reg_depends_on_samples_per_feature(n, d, reg, rng):
+    X, y = rng.normal(size=(n, d)), np.arange(n) % 3
+    lda = LDA().fit(X, y)
+    np.testing.assert_allclose(lda.metadata()["reg"], reg)
+    # Repeated samples add no information.
+    repeated = LDA().fit(np.vstack([X, X, X]), np.tile(y, 3))
+    np.testing.assert_allclose(repeated.components_, lda.components_, atol=1e-8)
+    blocks = LDA().partial_fit(X[: n // 2], y[: n // 2]).partial_fit(X[n // 2 :], y[n // 2 :])
+    np.testing.assert_allclose(blocks.components_, lda.components_, atol=1e-8)
+
+
+def test_automatic_reg_is_a_ridge_on_standardised_features(rng):
+    X, y = rng.normal(size=(60, 12)) * 10.0 ** rng.integers(-6, 6, 12), np.arange(60) % 3
+    lda = LDA().fit(X, y)
+    given = LDA(reg=lda.metadata()["reg"]).fit(X / X.std(axis=0), y)
+    np.testing.assert_allclose(
+        pdist(lda.transform(X)), pdist(given.transform(X / X.std(axis=0))), rtol=1e-6
+    )
+
+
+KEPT = "class means differ in a direction in which no class varies"
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("mix", [False, True])
+def test_directions_that_are_constant_within_classes_are_kept(unit, mix, rng):
+    """The classes 0 and 1 differ only in a direction without variance within classes."""
+    X, y = rng.normal(size=(300, 4)), np.arange(300) % 3
+    X[:, 3] = unit * (y == 1)
+    X[:, 0] += 5 * (y == 2)
+    if mix:  # the direction is a combination of features
+        X[:, 3] += unit * X[:, 1]
+    with pytest.warns(UserWarning, match=KEPT):
+        lda = LDA().fit(X, y)
+    assert lda.metadata()["reg"] == 1e-3
+    Z = lda.transform(X)
+    gap = np.linalg.norm(Z[y == 0].mean(axis=0) - Z[y == 1].mean(axis=0))
+    assert gap > 10 * Z[y == 0].std(axis=0).max()
+    Z = LDA(reg=0).fit_transform(X, y)  # without a warning
+    assert np.linalg.norm(Z[y == 0].mean(axis=0) - Z[y == 1].mean(axis=0)) < 1
+
+
+def test_constant_features_with_fewer_samples_than_features_are_kept(rng):
+    X, y = rng.normal(size=(30, 100)), np.arange(30) % 3
+    assert LDA().fit(X, y).metadata()["reg"] == 1.0
+    X[:, 7] = y
+    with pytest.warns(UserWarning, match=KEPT):
+        lda = LDA().fit(X, y)
+    assert np.argmax(np.sum(lda.components_**2, axis=0)) == 7
+
+
+def test_starts_by_lda_do_not_warn(rng):
+    X, y = rng.normal(size=(300, 4)), np.arange(300) % 3
+    X[:, 3] = y
+    NCA(2, init="lda").fit(X, y)
+
+
+def test_kernels_use_the_same_ridge_in_all_directions(rng):
+    """In the feature space of the linear kernel, the axes are not those of the features."""
+    X, y = rng.normal(size=(40, 6)), np.arange(40) % 3
+    kernelized = Kernelized(LDA(), kernel="linear").fit(X, y)
+    reg = kernelized.metadata()["reg"]
+    assert reg > 0
+    expected = LDA(reg=reg).fit(X, y)
+    np.testing.assert_allclose(
+        pdist(kernelized.transform(X)), pdist(expected.transform(X)), rtol=1e-6
     )
 
 

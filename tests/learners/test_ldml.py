@@ -6,6 +6,7 @@ import numpy as np
 import oracles
 import pytest
 from scipy.optimize import approx_fprime, minimize
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
 
 from dimetric import LDML, Pairs
@@ -145,13 +146,13 @@ def likelihoods(scale, b):
 
 
 def test_given_start_uses_the_best_threshold():
-    facts = LDML(init=np.eye(4)).fit(X, y).metadata()
+    facts = LDML(init=np.eye(4), reg=0.0).fit(X, y).metadata()
     best = likelihoods(1.0, np.linspace(1, 4, 301)).max()
     np.testing.assert_allclose(facts["initial_objective"], best, atol=1e-5)
 
 
 def test_named_start_uses_the_best_scale_and_threshold():
-    facts = LDML(init="identity").fit(X, y).metadata()
+    facts = LDML(init="identity", reg=0.0).fit(X, y).metadata()
     best = minimize(lambda x: -likelihoods(*x)[0], [1.0, 3.0])
     np.testing.assert_allclose(facts["initial_objective"], -best.fun, atol=1e-5)
 
@@ -183,7 +184,7 @@ def test_mini_batches_come_close_to_the_optimum():
 
 def test_separable_data_converge_to_a_finite_map():
     A, labels = make_blobs(60, 3, centers=[[0, 0, 0], [9, 9, 9]], random_state=0)
-    ldml = LDML().fit(A, labels)
+    ldml = LDML(reg=0.0, tol=1e-5).fit(A, labels)
     facts = ldml.metadata()
     assert facts["reason"] == "within tol of the infimum"
     assert facts["converged"]
@@ -197,14 +198,17 @@ def test_separable_data_converge_to_a_finite_map():
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
 def test_threshold_is_finite_if_all_pairs_are_of_one_kind(labels, sign):
     with pytest.warns(UserWarning, match=r"y has .*, so LDML has nothing to learn"):
-        ldml = LDML().fit(X[FEW], labels)
+        ldml = LDML(reg=0.0).fit(X[FEW], labels)
     assert ldml.metadata()["reason"] == "within tol of the infimum"
     assert sign * ldml.b_ > 1
     assert np.isfinite(ldml.b_)
 
 
 def test_all_pairs_are_equivalent_to_labels():
-    by_labels, by_pairs = LDML().fit(X, y), LDML().fit(X, pairs=Pairs.from_labels(y))
+    ldml = LDML(tol=1e-6)
+    by_labels, by_pairs = (
+        clone(ldml).fit(X, **kind) for kind in ({"y": y}, {"pairs": Pairs.from_labels(y)})
+    )
     for name in ("final_objective", "gap"):
         assert abs(by_labels.metadata()[name] - by_pairs.metadata()[name]) < 1e-4
     assert by_pairs.metadata()["gap_proven"]
@@ -233,7 +237,9 @@ def test_all_solvers_learn_from_pairs(solver):
 
 def test_pairs_that_a_threshold_separates():
     blobs, labels = make_blobs(60, 3, centers=3, cluster_std=0.1, random_state=0)
-    facts = LDML().fit(blobs, pairs=Pairs.from_labels(labels, 400, random_state=0)).metadata()
+    facts = (
+        LDML(reg=0.0).fit(blobs, pairs=Pairs.from_labels(labels, 400, random_state=0)).metadata()
+    )
     assert facts["reason"] == "within tol of the infimum"
     assert facts["final_objective"] > -1e-4
 

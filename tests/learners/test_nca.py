@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from oracles import ridge_weight
 from scipy.optimize import approx_fprime
-from sklearn.datasets import load_iris, make_blobs
+from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import NeighborhoodComponentsAnalysis
+from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info
 
 from dimetric import LDA, NCA, PCA
@@ -43,7 +44,7 @@ def test_objective_matches_a_loop(rng):
 
 
 def test_reported_objectives_on_iris():
-    nca = NCA(init=np.eye(4)).fit(X, y)
+    nca = NCA(init=np.eye(4), reg=0.0, tol=1e-5).fit(X, y)
     facts = nca.metadata()
     assert round(facts["initial_objective"], 3) == 0.838
     assert facts["final_objective"] >= 0.985
@@ -53,7 +54,7 @@ def test_reported_objectives_on_iris():
 
 def test_no_worse_than_scikit_learn():
     theirs = NeighborhoodComponentsAnalysis(init="identity", max_iter=200, tol=1e-8).fit(X, y)
-    ours = NCA(init="identity", max_iter=200, tol=1e-8).fit(X, y)
+    ours = NCA(init="identity", reg=0.0, max_iter=200, tol=1e-8).fit(X, y)
     assert naive(ours.components_, X, y) >= naive(theirs.components_, X, y) - 1e-6
 
 
@@ -84,7 +85,7 @@ def test_starts_in_the_unit_of_the_samples_are_rescaled(init, L0):
         # The typical squared distance between samples is 16, and that to the centre is 8.
         Z = (X - np.median(X, axis=0)) @ L0.T
         L0 = L0 * (8 / np.median(np.sum((Z - np.median(Z, axis=0)) ** 2, axis=1))) ** 0.5
-    facts = NCA(2, init=init, max_iter=200).fit(X, y).metadata()
+    facts = NCA(2, init=init, reg=0.0, max_iter=200).fit(X, y).metadata()
     np.testing.assert_allclose(facts["initial_objective"], naive(L0, X, y))
 
 
@@ -113,7 +114,7 @@ def test_tolerance_does_not_depend_on_the_unit():
 def test_fewer_samples_than_features(rng):
     A, labels = make_blobs(20, 60, centers=3, cluster_std=8, random_state=0)
     L0 = rng.normal(size=(2, 60)) / 30
-    nca = NCA(2, init=L0, tol=1e-9, max_iter=500).fit(A, labels)
+    nca = NCA(2, init=L0, reg=0.0, tol=1e-9, max_iter=500).fit(A, labels)
     np.testing.assert_allclose(nca.metadata()["initial_objective"], naive(L0, A, labels))
     np.testing.assert_allclose(
         nca.metadata()["final_objective"], naive(nca.components_, A, labels), rtol=1e-9
@@ -127,7 +128,7 @@ def test_fewer_samples_than_features(rng):
 
 def test_separable_data_converge():
     A, labels = make_blobs(60, 3, centers=[[0, 0, 0], [9, 9, 9]], random_state=0)
-    facts = NCA(init=np.eye(3) / 5).fit(A, labels).metadata()
+    facts = NCA(init=np.eye(3) / 5, reg=0.0, tol=1e-5).fit(A, labels).metadata()
     assert facts["reason"] == "within tol of the infimum"
     assert facts["converged"]
     assert facts["final_objective"] > 0.9999
@@ -219,7 +220,7 @@ def test_infimum_accounts_for_classes_with_a_single_sample():
     A, labels = make_blobs(60, 3, centers=[[0, 0, 0], [9, 9, 9]], random_state=0)
     A[0], labels[0] = -99, 2  # far from all others
     with pytest.warns(UserWarning, match="single sample"):
-        facts = NCA(init=np.eye(3)).fit(A, labels).metadata()
+        facts = NCA(init=np.eye(3), reg=0.0).fit(A, labels).metadata()
     assert facts["reason"] == "within tol of the infimum"
     assert 59 / 60 - 1e-5 <= facts["final_objective"] <= 59 / 60
 
@@ -229,12 +230,15 @@ def test_an_outlier_does_not_reduce_the_accuracy(far):
     A, labels = np.vstack([X, np.full((1, 4), far)]), np.append(y, 0)
     # The outlier adds a probability between 0 and 1 and does not affect the other samples.
     others = 150 / 151 * naive(np.eye(4), X, y)
-    facts = NCA(init=np.eye(4)).fit(A, labels).metadata()
+    unregularized = NCA(init=np.eye(4), reg=0.0, tol=1e-5)
+    facts = unregularized.fit(A, labels).metadata()
     assert others - 1e-9 <= facts["initial_objective"] <= others + 1 / 151 + 1e-9
     assert facts["final_objective"] > 0.97
-    assert NCA().fit(A, labels).metadata()["final_objective"] > 0.97
+    expected = NCA().fit(X, y).metadata()["final_objective"]
+    assert NCA().fit(A, labels).metadata()["final_objective"] > expected - 0.03
     A[:150], A[150] = X, [far, 5, 3, 1]  # an outlier in a single feature
-    assert NCA().fit(A, labels).metadata()["final_objective"] > 0.97
+    assert unregularized.fit(A, labels).metadata()["final_objective"] > 0.97
+    assert NCA().fit(A, labels).metadata()["final_objective"] > expected - 0.03
 
 
 def test_sign_of_zero_does_not_matter():
@@ -270,9 +274,48 @@ def test_ridge_does_not_lead_to_a_map_of_0(rng):
     assert nca.metadata()["final_objective"] > 0.8
 
 
+def test_a_tiny_reg_changes_little():
+    """The accuracy is a continuous function of `reg`, also if classes are separable."""
+    A, labels = load_wine(return_X_y=True)
+    A = StandardScaler().fit_transform(A)
+    train, test = np.arange(178) % 2 == 0, np.arange(178) % 2 == 1
+
+    def accuracy(reg, **params):
+        nca = NCA(reg=reg, **params).fit(A[train], labels[train])
+        knn = KNeighborsClassifier(5).fit(nca.transform(A[train]), labels[train])
+        return knn.score(nca.transform(A[test]), labels[test])
+
+    for params in ({}, {"tol": 1e-5}, {"n_components": 2}, {"init": "pca"}):
+        scores = [accuracy(reg, **params) for reg in (0.0, 1e-12, 1e-8, 1e-5)]
+        assert np.ptp(scores) <= 0.03, (params, scores)
+
+
+def test_default_stops_early():
+    nca = NCA().fit(X, y)
+    facts = nca.metadata()
+    assert facts["reason"] == "stopped early, because the last iteration gained little"
+    assert facts["converged"]
+    assert facts["reg"] == 0
+    gains = np.diff(nca.history_)
+    assert gains[-1] <= 0.003
+    assert np.all(gains[1:-1] > 0.003)
+    optimal = NCA(tol=1e-5).fit(X, y).metadata()
+    assert optimal["n_iter"] > facts["n_iter"]
+    assert optimal["final_objective"] > facts["final_objective"]
+
+
+@pytest.mark.parametrize("solver", ["bgd", "sgd"])
+def test_other_solvers_do_not_stop_early(solver):
+    params = {"solver": solver, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        default, exact = (NCA(tol=tol, **params).fit(X, y) for tol in (None, 1e-5))
+    np.testing.assert_array_equal(default.components_, exact.components_)
+
+
 def test_advice_for_a_flat_default_start():
     X, y = load_iris(return_X_y=True)
     with pytest.warns(ConvergenceWarning, match="Decrease tol, or choose another init, such as"):
         NCA(2, tol=10.0).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="Choose another init, such as init='auto'"):
-        NCA(init=1e4 * np.eye(4)).fit(X, y)
+        NCA(init=1e4 * np.eye(4), reg=0.0).fit(X, y)

@@ -8,6 +8,7 @@ import pytest
 from estimators import samples
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
+from sklearn.base import clone
 
 from dimetric import MCML, NCA
 from dimetric.learners._fitting.functions import LossOverMaps
@@ -93,6 +94,7 @@ def test_infimum_with_weights_is_approached_by_separated_classes(learner):
 
 @pytest.mark.parametrize("learner", SOFTMAX_LEARNERS, ids=str)
 def test_weight_zero_is_absence_and_equal_weights_change_nothing(learner):
+    learner = clone(learner).set_params(reg=0.0)
     kept = WEIGHTS > 1
     masked = learner.fit(X, y, sample_weight=np.where(kept, WEIGHTS, 0)).components_
     assert_array_equal(

@@ -104,7 +104,7 @@ def test_scatters_match_loops_with_weights(make, rng):
     anmm = ANMM(2, n_friends=3, n_enemies=2).fit(X, y)
     assert_allclose(anmm.metadata()["margin"], values[:2].sum(), rtol=1e-9)
     # With all components, the metric of DMLMJ is the inverse of the covariance of friends.
-    M = DMLMJ(n_neighbors=3, alpha=0).fit(X, y).metric()
+    M = DMLMJ(n_neighbors=3, alpha=0, weighting=None).fit(X, y).metric()
     assert_allclose(M, np.linalg.inv(C / len(X)), rtol=1e-7, atol=1e-9 * np.abs(M).max())
 
 
@@ -125,7 +125,7 @@ def pairs_by_loops(X, y, k):
 @pytest.mark.parametrize("solver", ["lbfgs", "sdp"])
 def test_optimum_and_gap_of_lmnn_match_a_convex_solver(solver, rng):
     X, y = rng.integers(0, 3, size=(30, 3)).astype(float), np.arange(30) % 2
-    learner = LMNN(n_neighbors=2, solver=solver, tol=1e-8, max_iter=5000).fit(X, y)
+    learner = LMNN(n_neighbors=2, solver=solver, reg=0.0, tol=1e-8, max_iter=5000).fit(X, y)
     pairs, weights = pairs_by_loops(X, y, 2)
     facts = learner.metadata()
     found = oracles.lmnn_value(X, y, learner.metric(), pairs, weights)

@@ -203,7 +203,7 @@ def test_the_gap_bounds_the_distance_to_the_optimum(cls, n_labelled, solver):
     A = np.hstack([X, MORE]) if n_labelled == 6 else X
     y = np.where(np.arange(90) < n_labelled, CODES, -1)
     params = {"n_neighbors": 1} if cls is LMNN else {}
-    learner = cls(solver=solver, tol=1e-8, max_iter=5000, **params)
+    learner = cls(solver=solver, reg=0.0, tol=1e-8, max_iter=5000, **params)
     for max_iter in (5000, 2):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

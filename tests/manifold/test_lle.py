@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import linalg
-from scipy.spatial import procrustes
+from scipy.spatial.distance import pdist
 from sklearn import manifold
 from sklearn.datasets import load_iris
+from sklearn.manifold import trustworthiness
 
-from dimetric import LLE
+from dimetric import LLE, PCA
 from dimetric.data import make_s_curve, make_swiss_roll
 from dimetric.manifold import _patches
 from dimetric.manifold._patches import alignment_matrix, reconstruction_weights
@@ -120,6 +121,28 @@ def test_matrix_matches_the_definition_of_the_paper(method, d, block, rng, monke
     M = alignment_matrix(X, neighbors, 2, method=method, reg=1e-3)
     assert_allclose(M.toarray(), LOOPS[method](X, neighbors, 2, 1e-3), rtol=1e-8, atol=1e-9)
     assert_allclose(M @ np.ones(60), 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("d", [3, 20])
+@pytest.mark.parametrize("k", [1, 3])
+def test_modified_method_with_as_many_neighbours_as_components(d, k, rng):
+    X = rng.normal(size=(60, d))
+    neighbors = metric_neighbors(X, k)[1]
+    M = alignment_matrix(X, neighbors, k, method="modified", reg=1e-3)
+    assert_allclose(M.toarray(), modified_by_loops(X, neighbors, k, 1e-3), rtol=1e-8, atol=1e-9)
+
+
+def test_embedding_of_the_modified_method_with_as_many_neighbours_as_components(rng):
+    # scikit-learn accepts these parameters, but its matrix is 0 and its embedding is arbitrary.
+    X = rng.uniform(size=(300, 6))
+    options = {"n_components": 6, "n_neighbors": 6, "method": "modified", "eigen_solver": "dense"}
+    with np.errstate(all="ignore"):
+        assert manifold.LocallyLinearEmbedding(**options).fit(X).reconstruction_error_ == 0
+    Z = LLE(**options).fit_transform(X)
+    assert_allclose(Z.T @ Z, np.eye(6), atol=1e-9)
+    standard = LLE(**{**options, "method": "standard"}).fit_transform(X)
+    scores = [trustworthiness(X, embedding) for embedding in (standard, Z)]
+    assert scores[1] > max(0.8, scores[0] - 0.05)
 
 
 @pytest.mark.parametrize("method", ["standard", "modified"])
@@ -239,9 +262,15 @@ def test_connected_components_are_embedded_separately(method):
     with pytest.warns(UserWarning, match="neighbour graph has 2 connected components.*n_neighbors"):
         lle = LLE(n_neighbors=10, method=method).fit(X)
     Z = lle.embedding_
+    # One scale for both components: the norm of the embedding is that of orthonormal columns.
+    size = np.linalg.norm(Z[:300].mean(axis=0) - Z[300:].mean(axis=0)) / np.linalg.norm(
+        PCA(2).fit_transform(X)[:300].mean(axis=0) - PCA(2).fit_transform(X)[300:].mean(axis=0)
+    )
     for rows, alone in ((slice(300), first), (slice(300, None), second)):
-        expected = LLE(n_neighbors=10, method=method).fit_transform(alone)
-        assert procrustes(expected, Z[rows])[2] < 1e-9
+        # The linear map of the coordinates that predicts the samples best, by the normal equations.
+        E = LLE(n_neighbors=10, method=method).fit_transform(alone)
+        slopes = np.linalg.solve(E.T @ E, E.T @ (alone - alone.mean(axis=0)))
+        assert_allclose(pdist(Z[rows]) / size, pdist(E @ slopes), atol=1e-6 * np.ptp(alone))
     # The components do not overlap, and the larger one stays larger.
     gap = np.linalg.norm(Z[:300].mean(axis=0) - Z[300:].mean(axis=0))
     radii = [np.linalg.norm(z - z.mean(axis=0), axis=1).max() for z in (Z[:300], Z[300:])]
@@ -293,7 +322,7 @@ def test_closed_groups_warn(rng):
         ({"n_components": 4}, "n_components=4 must be at most n_features = 3"),
         ({"method": "hessian", "n_neighbors": 4}, "n_neighbors=4 must be at least 6 with method"),
         ({"method": "ltsa", "n_neighbors": 2}, "n_neighbors=2 must be at least 3 with method"),
-        ({"method": "modified", "n_neighbors": 2}, "n_neighbors=2 must be at least 3 with"),
+        ({"method": "modified", "n_neighbors": 1}, "n_neighbors=1 must be at least 2 with.*reduce"),
     ],
 )
 def test_bad_parameters(params, says, rng):
@@ -303,10 +332,10 @@ def test_bad_parameters(params, says, rng):
 
 def test_smallest_and_largest_n_neighbors(rng):
     X = rng.normal(size=(30, 3))
-    for method, smallest in (("standard", 1), ("modified", 3), ("hessian", 6), ("ltsa", 3)):
+    for method, smallest in (("standard", 1), ("modified", 2), ("hessian", 6), ("ltsa", 3)):
         for k in (smallest, 29):
             with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "The neighbour graph has")
+                warnings.filterwarnings("ignore", "The neighbour graph has|.*groups of samples")
                 Z = LLE(n_neighbors=k, method=method).fit_transform(X)
             assert np.isfinite(Z).all()
 

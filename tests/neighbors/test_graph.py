@@ -1,4 +1,4 @@
-"""Neighbour graphs against scikit-learn, bridges, and geodesics against SciPy."""
+"""Neighbour graphs against scikit-learn, and geodesics against SciPy."""
 
 from functools import cache
 from unittest.mock import patch
@@ -17,7 +17,7 @@ from sklearn.neighbors import kneighbors_graph, radius_neighbors_graph
 
 from dimetric.data import make_swiss_roll
 from dimetric.neighbors import paths
-from dimetric.neighbors.graph import Neighborhood, bridged, undirected
+from dimetric.neighbors.graph import Neighborhood, undirected
 from dimetric.neighbors.metric_search import metric_neighbors
 from dimetric.neighbors.paths import geodesics
 
@@ -141,43 +141,6 @@ def test_identical_samples_have_an_edge_of_length_0():
     graph = Neighborhood(1).graph(np.array([[0.0], [0.0], [1.0]]))
     assert graph.nnz == 4
     assert_array_equal(geodesics(graph), [[0, 0, 1], [0, 0, 1], [1, 1, 0]])
-
-
-# Components
-
-
-def test_bridges_form_a_minimum_spanning_tree_of_the_components(rng):
-    centres = rng.normal(size=(12, 2)) * 100
-    X = np.repeat(centres, 10, axis=0) + rng.normal(size=(120, 2))
-    parts, D = Neighborhood(2).graph(X), cdist(X, X)
-    n, label = csgraph.connected_components(parts)
-    whole, bridges = bridged(parts, lambda rows: D[rows])
-    assert csgraph.connected_components(whole)[0] == 1
-    assert len(bridges) == n - 1
-    assert whole.nnz == parts.nnz + 2 * len(bridges)
-    between = np.array([[D[label == a][:, label == b].min() for a in range(n)] for b in range(n)])
-    assert_allclose(bridges.sum(), csgraph.minimum_spanning_tree(between).sum())
-    assert_array_equal(whole.toarray(), whole.toarray().T)
-
-
-def test_joining_components_warns():
-    X = np.array([0.0, 1, 2, 5, 6, 7, 20, 21, 22])[:, None]
-    says = r"3 connected components.*shortest bridging edges \(2 added, .*length 13\).*n_neighbors"
-    with pytest.warns(UserWarning, match=says):
-        graph = Neighborhood(1).graph(X, connected=True)
-    assert_array_equal(geodesics(graph), np.abs(X - X.T))
-
-
-def test_isolated_samples_are_joined():
-    with pytest.warns(UserWarning, match="4 connected components"):
-        graph = Neighborhood(None, 0.5).graph(np.array([[0.0], [1], [3], [6]]), connected=True)
-    assert_array_equal(geodesics(graph)[0], [0, 1, 3, 6])
-
-
-def test_joining_a_sparse_graph_without_distances_raises():
-    edges = sparse.csr_array([[0.0, 1, 0], [1, 0, 0], [0, 0, 0]])
-    with pytest.raises(ValueError, match=r"2 connected components.*more edges"):
-        Neighborhood(None, metric="precomputed").graph(edges, connected=True)
 
 
 # Geodesics

@@ -236,6 +236,40 @@ def test_page_explains_changed_neighbors(explained, record):
     assert "Why neighbours changed" not in render_report(record)
 
 
+@pytest.mark.parametrize(("worse", "better", "ships"), [
+    (0.31, 0.23, False), (0.4, 0.4, False), (0.1, 0.5, False), (0.0, 0.0, False),
+    (0.1, 0.51, True), (0.01, 0.97, True),
+])  # fmt: skip
+def test_the_learner_is_chosen_if_it_is_probably_better(record, worse, better, ships):
+    posterior = Posterior(worse, 1 - worse - better, better, np.empty(0))
+    choice = replace(record.choice, best="LDA", posterior=posterior)
+    assert choice.chosen == ("LDA" if ships else "Euclidean")
+    sentence = "No learner beat Euclidean, so the model uses the Euclidean distance."
+    assert choice.verdict.endswith(sentence) != ships
+
+
+def test_page_warns_if_the_largest_class_predicts_as_well(record):
+    warning = "LDA <b> is probably no better than always predicting the largest class ("
+    assert warning not in Page(render_report(record)).words
+    record = replace(
+        record,
+        classes={"a": 9, "b": 1},
+        choice=replace(record.choice, better_than_guess=0.4),
+    )
+    assert f"{warning}90.0 %)." in Page(render_report(record)).words
+
+
+def test_page_says_that_the_learner_is_not_used(record):
+    not_used = "The model does not use LDA <b>. The sections below show what"
+    assert not_used not in Page(render_report(record)).words
+    choice = replace(record.choice, posterior=Posterior(0.3, 0.5, 0.2, np.empty(0)))
+    content = render_report(replace(record, choice=choice))
+    assert not_used in Page(content).words
+    assert "No learner beat Euclidean" in Page(content).words
+    (row,) = re.findall('<tr class="best">.*?</tr>', content, re.DOTALL)
+    assert "<td>Euclidean</td>" in row
+
+
 def test_changed_neighbors_are_not_explained_if_the_model_is_euclidean(explained):
     choice = replace(explained.choice, posterior=Posterior(0.5, 0.2, 0.3, np.empty(0)))
     assert "Why neighbours" not in render_report(replace(explained, choice=choice))

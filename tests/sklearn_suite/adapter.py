@@ -59,10 +59,10 @@ class PCA(dimetric.PCA):
 
 
 class LinearDiscriminantAnalysis(dimetric.LDA):
-    """LDA that ignores `solver`."""
+    """LDA that ignores `solver`, and has no ridge."""
 
     def __init__(self, solver="svd", shrinkage=None, n_components=None):
-        super().__init__(n_components, shrinkage=shrinkage)
+        super().__init__(n_components, shrinkage=shrinkage, reg=0)
         self.solver = solver
 
     @property

@@ -10,6 +10,7 @@ from sklearn.base import is_regressor
 
 from dimetric.data._features import FeatureBlock, FeatureReader
 from dimetric.data._writers import ColumnWriter
+from dimetric.learners._inner_learner import mapping_of
 
 __all__ = ["Coordinates", "Predictions", "write_results"]
 
@@ -105,7 +106,7 @@ class Coordinates:
     dtype_examples: Columns
 
     def __init__(self, model: Any, feature_names: Any) -> None:
-        learner = getattr(model, "learner_", model)
+        learner = mapping_of(model)
         if learner is not None and not hasattr(learner, "transform"):
             raise ValueError(f"{type(learner).__name__} has no method transform.")
         self._learner = learner

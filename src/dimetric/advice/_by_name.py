@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 from dimetric._names import look_up, suggest
+from dimetric.advice._race_options import predicts
 from dimetric.benchmark._inputs import estimator_classes
 from dimetric.learners._base import with_objects
 
@@ -121,8 +122,12 @@ def _make_estimator(
 
 def _classes_with(method: str) -> dict[str, Any]:
     """Return dimetric's public estimator classes that have the given method, by class name."""
-    # Kernelized cannot be made from its name alone: it wraps another learner.
-    return {name: each for name, each in estimator_classes(method).items() if name != "Kernelized"}
+    # Kernelized cannot be made from its name alone: it wraps another learner. Ensembles predict.
+    return {
+        name: each
+        for name, each in estimator_classes(method).items()
+        if name != "Kernelized" and not predicts(each)
+    }
 
 
 def _check_param_names(params: Mapping[str, Any], accepted: Mapping[str, Any], cls: type) -> None:

@@ -3,6 +3,8 @@
 from typing import Any
 
 import dimetric
+from dimetric.advice._race_options import predicts
+from dimetric.advice._selection import FAVOURITE
 from dimetric.advice._settings import SETTINGS
 from dimetric.kernels import Kernel
 from dimetric.kernels.kernel import FUNCTION_PARAMETERS
@@ -11,7 +13,9 @@ REGRESSION_REG = 0.3  # weight of the ridge of learners for numbers
 
 
 def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -> dict[str, Any]:
-    """Return the learners that are fast enough for data of a given size, the fastest first.
+    """Return the learners that are fast enough for data of a given size.
+
+    The learners that win most often come first, because the others may not finish in time.
 
     Parameters
     ----------
@@ -23,7 +27,7 @@ def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -
     Examples
     --------
     >>> list(candidate_learners(150, 4))
-    ['PCA', 'LDA', 'ANMM', 'DMLMJ', 'NCMML', 'KDA', 'MCML', 'NCA', 'LDML', 'LMNN']
+    ['LDA', 'KDA', 'NCA', 'MCML', 'Ensemble', 'PCA', 'ANMM', 'DMLMJ', 'NCMML', 'LDML', 'LMNN']
     >>> list(candidate_learners(60, 5000))
     ['PCA', 'KPCA', 'KDA']
     >>> list(candidate_learners(150, 4, "ordinal"))
@@ -31,25 +35,23 @@ def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -
     """
     if kind != "classes":
         return _regression_learners(n_samples, n_features, kind)
-    learners: dict[str, Any] = {"PCA": dimetric.PCA(0.95)}
+    pca, kda = dimetric.PCA(0.95), dimetric.KDA(kernel=Kernel())
     if n_features > SETTINGS.max_linear_features:
         n_kernel = min(SETTINGS.n_reduced_components, n_samples // 2)
-        kpca = dimetric.KPCA(n_kernel, kernel=Kernel())
-        return learners | {"KPCA": kpca, "KDA": dimetric.KDA(kernel=Kernel())}
-    # With all components, ANMM is a rotation and changes no distance.
-    learners |= {"LDA": dimetric.LDA(), "ANMM": dimetric.ANMM(max(1, n_features // 2))}
+        return {"PCA": pca, "KPCA": dimetric.KPCA(n_kernel, kernel=Kernel()), "KDA": kda}
     full_metric = n_features <= SETTINGS.max_metric_features
-    if full_metric:
-        learners |= {"DMLMJ": dimetric.DMLMJ(), "NCMML": dimetric.NCMML()}
-    learners["KDA"] = dimetric.KDA(kernel=Kernel())
-    if full_metric:
-        learners["MCML"] = dimetric.MCML()
     n_components = None if full_metric else SETTINGS.n_reduced_components
-    learners["NCA"] = dimetric.NCA(n_components)
+    learners = {"LDA": dimetric.LDA(), "KDA": kda, "NCA": dimetric.NCA(n_components)}
     if full_metric:
-        learners["LDML"] = dimetric.LDML()
-    learners["LMNN"] = dimetric.LMNN(n_components)
-    return learners
+        learners |= {"MCML": dimetric.MCML(), FAVOURITE: dimetric.MetricEnsembleClassifier()}
+    learners |= {"PCA": pca, "ANMM": dimetric.ANMM()}
+    if full_metric:
+        learners |= {
+            "DMLMJ": dimetric.DMLMJ(),
+            "NCMML": dimetric.NCMML(),
+            "LDML": dimetric.LDML(),
+        }
+    return learners | {"LMNN": dimetric.LMNN(n_components)}
 
 
 def _regression_learners(n_samples: int, n_features: int, kind: str) -> dict[str, Any]:
@@ -77,7 +79,8 @@ def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
     Parameters
     ----------
     learner : learner
-        The learner. If its kernel is given by name, the grid has no kernel parameters.
+        The learner. If its kernel is given by name, the grid has no kernel parameters. The grid
+        of a classifier is empty.
     n_features : int
         Number of features.
 
@@ -88,6 +91,8 @@ def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
     >>> candidate_grid(dimetric.KPCA(kernel=Kernel()), 13)
     {'kernel__gamma': ['scale', 'auto']}
     """
+    if predicts(learner):
+        return {}
     current = learner.get_params()
     half, quarter = max(1, n_features // 2), max(1, n_features // 4)
     alternatives: dict[str, dict[str, list[Any]]] = {

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -19,6 +19,7 @@ from dimetric.advice._race import (
 )
 from dimetric.advice._race_options import LEARNER_PREFIX, Callback, RaceOptions, pipeline_grid
 from dimetric.advice._references import ReferenceScores, reference_scores
+from dimetric.advice._selection import best_learner, selection_bias
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._split_rows import split_rows
 from dimetric.benchmark._cells import seeded
@@ -27,7 +28,7 @@ from dimetric.learners._base import with_objects
 from dimetric.report._records import BASELINE, Choice
 from dimetric.report._task import CLASSIFICATION, Task
 from dimetric.selection._tune import tune
-from dimetric.stats._bayes import correlated_t_test
+from dimetric.stats._bayes import Posterior, correlated_t_test
 
 __all__ = ["choose"]
 
@@ -55,7 +56,8 @@ def choose(
        [0, 1] on the training samples.
     2. Final: cross-validate the best learner and the Euclidean distance in new folds. The
        learner's parameters are tuned within each fold. With 1,000 samples or more, the final uses
-       samples that the race did not use.
+       samples that the race did not use. With fewer samples, the test subtracts an estimate of
+       the luck of the best learner in the race.
     3. Tuning: choose the parameters of the best learner on the samples of the race.
 
     Numbers are predicted by nearest neighbours, too. Reference models of regression are then
@@ -92,39 +94,31 @@ def choose(
     ('LDA', 0.99)
     """
     started = perf_counter()
-    max_rows = int(SETTINGS.race_rows_per_root_second * seconds**0.5)
-    n_features = X.shape[1] if encoder is None else encoder.n_features
-    race, final = split_rows(
-        X, y, max_rows, cv, random_state, groups, is_regression=task.is_regression
+    options = RaceOptions(n_neighbors, cv, None, random_state, callback, groups, encoder, task)
+    race, final = _stages(X, y, seconds, n_jobs, options)
+    _check_neighbor_count(n_neighbors, min(len(race.y), len(final.y)), cv, option)
+    models = _models(learners, len(race.y), _n_features(X, encoder), task)
+    cells, dropped = run_race(
+        models, race.X, race.y, SETTINGS.race_fraction * seconds, race.options
     )
-    models = _models(learners, len(race), n_features, task)
-    _check_neighbor_count(n_neighbors, min(len(race), len(final)), cv, option)
-    n_processes = _n_processes(len(race), n_features, n_jobs)
-    options = RaceOptions(n_neighbors, cv, n_processes, random_state, callback, None, encoder, task)
-    final_options = options
-    if groups is not None:
-        options, final_options = (replace(options, groups=groups[rows]) for rows in (race, final))
-    cells, dropped = run_race(models, X[race], y[race], SETTINGS.race_fraction * seconds, options)
     scores, fit_seconds, dropped = scores_on_common_folds(cells, models, dropped)
-    best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
+    best = best_learner(scores)
     references = ReferenceScores({}, {}, {})
     if task.is_regression:
         folds, limit = common_folds(cells, scores), SETTINGS.reference_fraction * seconds
-        references = reference_scores(X[race], y[race], folds, limit, options)
+        references = reference_scores(race.X, race.y, folds, limit, race.options)
     seconds_left = seconds - (perf_counter() - started)
+    seconds_left *= SETTINGS.final_fraction / (1 - SETTINGS.race_fraction)
     grid, final_scores, n_repeats = _final(
-        best,
-        models[best],
-        X[final],
-        y[final],
-        fit_seconds[best],
-        SETTINGS.final_fraction / (1 - SETTINGS.race_fraction) * seconds_left,
-        final_options,
+        best, models[best], final, fit_seconds[best], seconds_left
     )
-    params = _best_params(models[best], X[race], y[race], grid, options)
-    posterior = correlated_t_test(
-        final_scores[BASELINE], final_scores[best], rope, random_state, n_repeats=n_repeats
-    )
+    params = _best_params(models[best], race, grid)
+    are_unseen = not np.array_equal(race.rows, final.rows)
+    # Luck in the race does not make a learner worse than the baseline.
+    lead = max(0.0, float(np.mean(final_scores[best] - final_scores[BASELINE])))
+    bias = 0.0 if are_unseen else min(lead, selection_bias(scores, best))
+    unbiased = final_scores | {best: final_scores[best] - bias}
+    posterior, better_than_guess = _verdict(unbiased, best, final, rope, n_repeats)
     return Choice(
         best=best,
         learner=seeded(models[best], random_state).set_params(**params),
@@ -134,14 +128,50 @@ def choose(
         dropped=dropped | references.dropped,
         final_scores=_in_units(final_scores, task),
         n_repeats=n_repeats,
-        judged_on_unseen_rows=not np.array_equal(race, final),
-        n_race_rows=len(race),
-        n_final_rows=len(final),
+        judged_on_unseen_rows=are_unseen,
+        n_race_rows=len(race.y),
+        n_final_rows=len(final.y),
         posterior=posterior,
+        selection_bias=bias,
+        better_than_guess=better_than_guess,
         task=task,
         references=_in_units(references.scores, task),
         reference_seconds=references.fit_seconds,
     )
+
+
+class _Stage(NamedTuple):
+    """The rows of the race or the final, and its options."""
+
+    rows: np.ndarray
+    X: np.ndarray
+    y: np.ndarray
+    options: RaceOptions
+
+
+def _stages(
+    X: np.ndarray, y: np.ndarray, seconds: float, n_jobs: int | None, options: RaceOptions
+) -> list[_Stage]:
+    """Return the race and the final."""
+    max_rows = int(SETTINGS.race_rows_per_root_second * seconds**0.5)
+    groups, is_regression = options.groups, options.task.is_regression
+    race, final = split_rows(
+        X, y, max_rows, options.cv, options.random_state, groups, is_regression=is_regression
+    )
+    n_processes = _n_processes(len(race), _n_features(X, options.encoder), n_jobs)
+    return [
+        _Stage(
+            rows,
+            X[rows],
+            y[rows],
+            replace(options, n_jobs=n_processes, groups=None if groups is None else groups[rows]),
+        )
+        for rows in (race, final)
+    ]
+
+
+def _n_features(X: np.ndarray, encoder: FoldEncoder | None) -> int:
+    return int(X.shape[1] if encoder is None else encoder.n_features)
 
 
 def _in_units(scores: dict[str, np.ndarray], task: Task) -> dict[str, np.ndarray]:
@@ -179,15 +209,10 @@ def _check_neighbor_count(k: int, n_rows: int, cv: int, option: str) -> None:
 
 
 def _final(
-    best: str,
-    learner: Any,
-    X: np.ndarray,
-    y: np.ndarray,
-    fit_seconds: float,
-    seconds: float,
-    options: RaceOptions,
+    best: str, learner: Any, stage: _Stage, fit_seconds: float, seconds: float
 ) -> tuple[dict[str, list[Any]], dict[str, np.ndarray], int]:
     """Run the final. Return its parameter grid, the scores, and the number of repeats."""
+    y, options = stage.y, stage.options
     is_regression = options.task.is_regression
     smallest_class = len(y) if is_regression else np.min(np.unique(y, return_counts=True)[1])
     min_members = SETTINGS.min_tuning_rows if is_regression else SETTINGS.min_tuning_members
@@ -198,12 +223,11 @@ def _final(
         # With two folds, the training rows of a fold may be a single group.
         and (options.groups is None or options.cv > 2)
     )
-    n_features = X.shape[1] if options.encoder is None else options.encoder.n_features
-    grid = candidate_grid(learner, n_features) if can_tune else {}
+    grid = candidate_grid(learner, _n_features(stage.X, options.encoder)) if can_tune else {}
     grid, n_repeats = _limit_to_time(grid, fit_seconds, seconds, options)
     scores, n_repeats = run_final(
         {BASELINE: None, best: learner},
-        X,
+        stage.X,
         y,
         seconds,
         replace(options, random_state=options.random_state + 1),  # not the folds of the race
@@ -211,6 +235,33 @@ def _final(
         n_repeats=n_repeats,
     )
     return grid, scores, n_repeats
+
+
+def _verdict(
+    scores: dict[str, np.ndarray], best: str, stage: _Stage, rope: float, n_repeats: int
+) -> tuple[Posterior, float]:
+    """Test the best learner against the baseline, and against a guess without features.
+
+    The guess is the largest class, or the mean of the numbers. Distances that average over more
+    samples come closer to it. On noise, this alone makes a learner better than the Euclidean
+    distance. Therefore, the probability of "better" is at most that of being better than the guess.
+    """
+    y, options = stage.y, stage.options
+
+    def test(other: np.ndarray, rope: float) -> Posterior:
+        seed = options.random_state
+        return correlated_t_test(other, scores[best], rope, seed, n_repeats=n_repeats)
+
+    posterior = test(scores[BASELINE], rope)
+    guess = 0.0
+    if not options.task.is_regression:
+        guess = float(np.max(np.unique(y, return_counts=True)[1]) / len(y))
+    elif options.task.score == "mae":
+        guess = -float(np.mean(np.abs(y - np.mean(y))))
+    # Where one class is rare, even a good learner is better than the guess by little.
+    than_guess = test(np.full(len(scores[best]), guess), 0.1 * rope).right
+    better = min(posterior.right, than_guess)
+    return replace(posterior, rope=1 - posterior.left - better, right=better), than_guess
 
 
 def _n_processes(n_rows: int, n_features: int, n_jobs: int | None) -> int | None:
@@ -243,12 +294,11 @@ def _n_combinations(grid: dict[str, list[Any]]) -> int:
     return int(np.prod([len(values) for values in grid.values()]))
 
 
-def _best_params(
-    learner: Any, X: np.ndarray, y: np.ndarray, grid: dict[str, list[Any]], options: RaceOptions
-) -> dict[str, Any]:
+def _best_params(learner: Any, stage: _Stage, grid: dict[str, list[Any]]) -> dict[str, Any]:
     """Return the values in the grid that give the best cross-validated score."""
     if not grid:
         return {}
+    X, y, options = stage.X, stage.y, stage.options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search = tune(

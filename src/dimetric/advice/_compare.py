@@ -88,7 +88,8 @@ def compare(
         ``groups=np.arange(n_samples)``.
     learners : mapping of names to learners, or iterable of learners or names, optional
         Learners to compare, such as ``["NCA", LDA()]``. By default, all learners that are fast
-        enough for data of this size.
+        enough for data of this size. A learner that is also a classifier is scored by its own
+        predictions rather than by those of nearest neighbours.
     budget : float, default=60.0
         Approximate total time in seconds. Most of it is used by the comparison. The rest is
         reserved for ``learner`` and ``insight`` of the result, which are computed on first use.

@@ -15,6 +15,7 @@ from dimetric._files import atomic_write
 from dimetric._versions import installed_versions
 from dimetric.advice._insight import insight
 from dimetric.advice._model import table_pipeline
+from dimetric.advice._race_options import predicts
 from dimetric.advice._samples import LabelledSamples
 from dimetric.advice._settings import SETTINGS
 from dimetric.report._outcome import outcome, references_note
@@ -63,13 +64,13 @@ class Comparison:
     def verdict(self) -> str:
         """Whether the best learner beats the Euclidean distance, in one sentence.
 
-        For numbers, a second sentence has the mean scores of both.
+        A second sentence follows if the model uses the Euclidean distance. For numbers, the last
+        sentence has the mean scores of both. For classes, it warns if the best learner is no better
+        than always predicting the largest class.
         """
-        if not self.samples.task.is_regression:
-            return self.choice.verdict
-        return (
-            f"{self.choice.verdict} {outcome(self.choice, self.samples.target, self.n_neighbors)}"
-        )
+        samples = self.samples
+        scores = outcome(self.choice, samples.target, self.n_neighbors, samples.classes)
+        return f"{self.choice.verdict} {scores}".rstrip()
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
@@ -89,6 +90,14 @@ class Comparison:
     def best(self) -> str:
         """Name of the best learner. It is never "Euclidean"."""
         return self.choice.best
+
+    @property
+    def chosen(self) -> str:
+        """Name of the distance that the fitted model uses: `best` or "Euclidean".
+
+        It is `best` if that is better with a probability above 50 %.
+        """
+        return self.choice.chosen
 
     @property
     def posterior(self) -> Posterior:
@@ -116,8 +125,7 @@ class Comparison:
         """The fitted model, which accepts new rows with the same columns.
 
         It encodes columns, scales features, and predicts classes or numbers by nearest neighbours
-        under the best learner's distance, or under the Euclidean distance if that is better. It is
-        fitted to as many rows as the budget allows.
+        under the distance that `chosen` names. It is fitted to as many rows as the budget allows.
         """
         return self._timed("learner", self._fit)
 
@@ -143,14 +151,14 @@ class Comparison:
     @property
     def learner_description(self) -> str:
         """One or two sentences that describe the fitted model."""
-        n, n_fitted = len(self.samples.y), self._n_model_rows
+        samples, n, n_fitted = self.samples, len(self.samples.y), self._n_model_rows
         params = ", ".join(f"{name}={value!r}" for name, value in self.choice.params.items())
         name = f"{self.best} ({params})" if params else self.best
-        distance = "the Euclidean distance" if self.choice.baseline_is_better else name
-        verb = (
-            f"predicts {self.samples.target}" if self.samples.task.is_regression else "classifies"
-        )
-        model = f"The model {verb} by {self.n_neighbors} nearest neighbours under {distance}"
+        distance = name if self.chosen == self.best else "the Euclidean distance"
+        verb = f"predicts {samples.target}" if samples.task.is_regression else "classifies"
+        by_itself = self.chosen == self.best and predicts(self.choice.learner)
+        by = name if by_itself else f"{self.n_neighbors} nearest neighbours under {distance}"
+        model = f"The model {verb} by {by}"
         if n_fitted == n:
             return f"{model}, trained on all {n:,} rows."
         return (
@@ -222,9 +230,7 @@ class Comparison:
     def __repr__(self) -> str:
         (n, d), task = self.samples.X.shape, self.samples.task
         scores = ", ".join(f"{row.learner} {task.text(row.score)}" for row in self.choice.table)
-        contents = task.reading
-        if not task.is_regression:
-            contents = f"{len(self.samples.classes)} classes"
+        contents = task.reading if task.is_regression else f"{len(self.samples.classes)} classes"
         lines = [
             f"Comparison({n} samples, {d} features, {contents})",
             self.verdict,
@@ -261,7 +267,7 @@ class Comparison:
         seconds = max(seconds, SETTINGS.min_model_seconds)
         n_fitted = choice.n_race_rows * (n_folds - 1) / n_folds  # in each fold of the race
         # The time of a fit grows with the number of pairs of rows.
-        growth = (seconds / max(choice.fit_seconds[choice.best], SETTINGS.min_fit_seconds)) ** 0.5
+        growth = (seconds / max(choice.fit_seconds[choice.chosen], SETTINGS.min_fit_seconds)) ** 0.5
         max_rows = int(min(SETTINGS.max_model_rows, max(n_fitted, growth * n_fitted)))
         return min(len(self.samples.y), max_rows)
 
@@ -271,9 +277,8 @@ class Comparison:
         if n_rows < len(y):
             rng = np.random.default_rng(self.random_state)
             rows = np.sort(rng.permutation(len(y))[:n_rows])
-        learner = None if self.choice.baseline_is_better else self.choice.learner
         model = table_pipeline(
-            learner,
+            self.choice.learner if self.chosen == self.best else None,
             n_neighbors=self.n_neighbors,
             missing=self.samples.missing,
             is_regression=self.samples.task.is_regression,
@@ -291,7 +296,7 @@ class Comparison:
         return result
 
     def _record(self, model_file: str | None) -> ReportRecord:
-        samples, insight = self.samples, self.insight
+        samples = self.samples
         return ReportRecord(
             name=samples.table.name,
             source=samples.table.source,
@@ -306,7 +311,7 @@ class Comparison:
             rope=self.rope,
             random_state=self.random_state,
             choice=self.choice,
-            insight=insight,
+            insight=self.insight,
             model_file=model_file,
             model_description=self.learner_description,
             seconds=self.seconds,

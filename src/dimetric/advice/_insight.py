@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from dimetric._arguments import check_types
-from dimetric.advice._race_options import neighbors_model
+from dimetric.advice._race_options import neighbors_model, predicts
 from dimetric.advice._seeds import seed_from
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._stratified import strata, stratified_rows
@@ -56,7 +56,8 @@ def insight(
     Parameters
     ----------
     learner : learner
-        The learner. A clone of it is fitted to features scaled to [0, 1].
+        The learner. A clone of it is fitted to features scaled to [0, 1]. If it is a classifier,
+        its own predictions are compared with those of the Euclidean neighbours.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples, and their classes or numbers.
     feature_names : sequence of str
@@ -117,7 +118,8 @@ def insight(
     if M is not None:
         importance = dict(zip(feature_names, np.sqrt(np.clip(np.diag(M), 0, None)), strict=True))
     else:
-        importance = _permutation_importance(learned, X_test, y[test], feature_names, seed)
+        model = learned.learner_ if predicts(learner) else learned
+        importance = _permutation_importance(model, X_test, y[test], feature_names, seed)
     only_test = len(test) >= SETTINGS.min_plotted_test_rows
     X_plotted = X_test if only_test else np.concatenate([X_train, X_test])
     Z_train, Z_plotted = (learned.learner_.transform(each) for each in (X_train, X_plotted))
@@ -199,7 +201,8 @@ def _changed_predictions(
     learned distance reduces and increases, and samples whose error changes most come first.
     """
     before, after = (each.kneighbors(X_test)[1] for each in (euclidean, learned))
-    predicted = [each.predict(X_test) for each in (euclidean, learned)]
+    model = learned.learner_ if predicts(learned.learner_) else learned
+    predicted = [each.predict(X_test) for each in (euclidean, model)]
     is_regression = isinstance(learned, KNNRegressor)
     if is_regression:
         errors = [np.abs(each - y_test) for each in predicted]
@@ -227,7 +230,7 @@ def _explained_changes(
 
     The first two samples are one that improves and one that worsens, if both exist.
     """
-    if not hasattr(model.learner_, "explain_pair"):
+    if predicts(model.learner_) or not hasattr(model.learner_, "explain_pair"):
         return []
     improved, worsened, others, _ = changes
     ordered = [*improved[:1], *worsened[:1], *improved[1:], *worsened[1:], *others]

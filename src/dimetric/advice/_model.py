@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from dimetric.advice._race_options import neighbors_model
+from dimetric.advice._race_options import predictor
 from dimetric.advice._samples import table_encoder
 from dimetric.advice._table import TableSamples
 
@@ -53,7 +53,7 @@ def table_pipeline(
     last = (
         ("learner", learner)
         if n_neighbors is None
-        else ("model", neighbors_model(n_neighbors, learner, is_regression))
+        else ("model", predictor(n_neighbors, learner, is_regression))
     )
     steps = [] if scaler is None else [("scale", scaler())]
     return Pipeline([("columns", table_encoder(missing)), *steps, last])

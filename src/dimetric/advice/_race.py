@@ -63,13 +63,13 @@ def run_race(
 ) -> tuple[list[Cell], dict[str, str]]:
     """Cross-validate all learners in the same folds until the time limit is reached.
 
-    The first and faster half of the learners finishes before the second half starts, because the
-    slower learners may use up the time.
+    The first half of the learners finishes before the second half starts, because slow learners may
+    use up the time.
 
     Parameters
     ----------
     models : dict of str to learner
-        All learners including the baseline, the fastest first.
+        All learners including the baseline, the most important first.
     X, y : ndarray
         Samples, and their classes or numbers.
     seconds : float
@@ -117,7 +117,9 @@ def scores_on_common_folds(
 ) -> tuple[dict[str, np.ndarray], dict[str, float], dict[str, str]]:
     """Return the scores in the folds that all remaining learners have finished.
 
-    Learners with the fewest folds are dropped until the remaining ones have two folds in common.
+    Learners with the fewest folds are dropped until the remaining ones have enough folds in common:
+    the number of folds that at least half of the learners have finished, and two or more. So a few
+    slow learners do not make the ranking of the others noisy.
 
     Parameters
     ----------
@@ -140,7 +142,13 @@ def scores_on_common_folds(
     dropped = dict(dropped)
     done = _finished_cells(cells, [name for name in models if name not in dropped])
     failed = {cell.learner: cell.message or cell.status for cell in cells if cell.status != "ok"}
-    while len(_common_folds(done)) < SETTINGS.min_race_folds and len(done) > 1:
+    counts = sorted(map(len, done.values()))
+    of_half = max(SETTINGS.min_race_folds, counts[len(counts) // 2])
+    while len(done) > 1:
+        # The last learner may have fewer folds than others that were dropped.
+        n_required = of_half if len(done) > 2 else SETTINGS.min_race_folds
+        if len(_common_folds(done)) >= n_required:
+            break
         slowest = min(done, key=lambda name: (name == BASELINE, len(done[name])))
         dropped[slowest] = failed.get(slowest, TIME_LIMIT_REACHED)
         del done[slowest]

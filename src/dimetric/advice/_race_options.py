@@ -37,6 +37,16 @@ def neighbors_model(
     return model(n_neighbors, learner=learner)
 
 
+def predicts(learner: Any) -> bool:
+    """Return whether a learner is a classifier or regressor, which predicts without neighbours."""
+    return hasattr(learner, "predict")
+
+
+def predictor(n_neighbors: int, learner: Any, is_regression: bool) -> Any:
+    """Return a learner that predicts by itself, and :func:`neighbors_model` of any other."""
+    return learner if predicts(learner) else neighbors_model(n_neighbors, learner, is_regression)
+
+
 @dataclass(frozen=True)
 class RaceOptions:
     """Options of both stages.
@@ -69,12 +79,12 @@ class RaceOptions:
     task: Task = CLASSIFICATION
 
     def pipeline(self, learner: Any) -> Pipeline:
-        """Return a model that encodes and scales rows, and uses the distance of a learner.
+        """Return a model that encodes and scales rows, and predicts with the help of a learner.
 
         The whole pipeline is fitted to the training rows of each fold, so nothing depends on test
         rows.
         """
-        model = neighbors_model(self.n_neighbors, learner, self.task.is_regression)
+        model = predictor(self.n_neighbors, learner, self.task.is_regression)
         return self.pipeline_of(MinMaxScaler(), model)
 
     def pipeline_of(self, scaler: Any, model: Any) -> Pipeline:

@@ -3,6 +3,7 @@ from ._decision_regions import decision_regions as decision_regions
 from .centroid import NCMCClassifier as NCMCClassifier
 from .centroid import NCMClassifier as NCMClassifier
 from .energy import EnergyClassifier as EnergyClassifier
+from .ensemble import MetricEnsembleClassifier as MetricEnsembleClassifier
 from .knn import KNNClassifier as KNNClassifier
 from .knn_regressor import KNNRegressor as KNNRegressor
 from .multi_metric import MultiMetricKNNClassifier as MultiMetricKNNClassifier

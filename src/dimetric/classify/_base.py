@@ -50,6 +50,7 @@ class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
 
       - ``CentroidClassifier``: NCMClassifier, NCMCClassifier
       - EnergyClassifier
+      - MetricEnsembleClassifier
 
     - ``NeighborsEstimator``: finds the nearest training samples.
 
@@ -93,21 +94,23 @@ class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
             return X
         arguments = {}
         if weights is not None:
-            arguments = self._learner_arguments(weights, weights_given)
+            arguments = self._learner_arguments(weights, weights_given, self.learner_)
         # An embedding maps training samples differently from new samples, so use fit_transform.
         if hasattr(self.learner_, "fit_transform"):
             mapped = self.learner_.fit_transform(X, y, **arguments)
         else:
             mapped = self.learner_.fit(X, y, **arguments).transform(X)
-        return samples_used(_as_array(mapped), training.labelled)
+        return samples_used(as_array(mapped), training.labelled)
 
-    def _learner_arguments(self, weights: np.ndarray, weights_given: bool) -> dict[str, Any]:
-        """Return the arguments that pass weights to ``fit`` of the learner.
+    def _learner_arguments(
+        self, weights: np.ndarray, weights_given: bool, learner: BaseEstimator
+    ) -> dict[str, Any]:
+        """Return the arguments that pass weights to ``fit`` of a learner.
 
         With metadata routing, the learner must request weights, or refuse them.
         """
-        if self.learner is None or not get_config()["enable_metadata_routing"]:
-            return weight_arguments(self.learner_, weights)
+        if not _is_routed(self.learner) or not get_config()["enable_metadata_routing"]:
+            return weight_arguments(learner, weights)
         requested = get_routing_for_object(self.learner).consumes("fit", ["sample_weight"])
         if not weights_given and not requested:
             return {}
@@ -122,7 +125,7 @@ class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
             As described in scikit-learn's guide to metadata routing.
         """
         router = MetadataRouter(owner=self).add_self_request(self)
-        if self.learner is None:
+        if not _is_routed(self.learner):
             return router
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return router.add(learner=self.learner, method_mapping=mapping)
@@ -160,7 +163,7 @@ class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
         """Validate new samples and return them mapped by the learner."""
         check_is_fitted(self)
         samples = checked_samples(self, X, reset=False)
-        return samples if self.learner_ is None else _as_array(self.learner_.transform(samples))
+        return samples if self.learner_ is None else as_array(self.learner_.transform(samples))
 
     def _made_dense(self, Z: Array) -> Array:
         """Return mapped samples as a dense array. Raise if sparse samples are too large."""
@@ -283,6 +286,11 @@ def values_like(values: np.ndarray, X: Any) -> Array:
     return asarray_like(values, X, dtype=dtype)
 
 
-def _as_array(Z: Any) -> Array:
+def _is_routed(learner: Any) -> bool:
+    """Return whether metadata are routed to a learner: not to a default, and not to a list."""
+    return learner is not None and not isinstance(learner, list)
+
+
+def as_array(Z: Any) -> Array:
     """Return mapped samples as an array, even if the learner returns a data frame."""
     return np.asarray(Z) if hasattr(Z, "columns") else Z

@@ -1,6 +1,6 @@
 """Search for the nearest training samples."""
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,10 +19,12 @@ from dimetric._arrays.namespaces import (
 )
 from dimetric._compat import Interval, StrOptions
 from dimetric.classify._base import DistanceEstimator, values_like
+from dimetric.classify._softmax import RowLoss, leave_one_out_temperature, softmax_sums
 from dimetric.classify._training import Training
-from dimetric.classify._votes import Weights
+from dimetric.classify._votes import Weights, weight_function
 from dimetric.classify._weights import relative_weights
 from dimetric.neighbors.metric_search import Metric, is_euclidean
+from dimetric.neighbors.queries import Queries
 from dimetric.neighbors.ties import Neighborhoods
 
 
@@ -31,6 +33,8 @@ class NeighborsEstimator(DistanceEstimator):
 
     n_neighbors: int
     weights: Weights
+    temperature: float | None
+    temperature_: float
     metric: Metric
     metric_params: dict[str, Any] | None
     n_samples_fit_: int
@@ -39,7 +43,8 @@ class NeighborsEstimator(DistanceEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DistanceEstimator._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "weights": [StrOptions({"uniform", "distance"}), callable, None],
+        "weights": [StrOptions({"uniform", "distance", "softmax"}), callable, None],
+        "temperature": [Interval(Real, 0, None, closed="neither"), None],
         "metric": [str, callable],
         "metric_params": [dict, None],
     }
@@ -50,12 +55,14 @@ class NeighborsEstimator(DistanceEstimator):
         *,
         learner: Any = None,
         weights: Weights = "uniform",
+        temperature: float | None = None,
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.learner = learner
         self.weights = weights
+        self.temperature = temperature
         self.metric = metric
         self.metric_params = metric_params
 
@@ -99,11 +106,15 @@ class NeighborsEstimator(DistanceEstimator):
             raise ValueError(
                 f"n_neighbors={k} must be an int between 1 and the number of {others}, {available}."
             )
+        return self._search(self._mapped_or_none(X), int(k)), int(k)
+
+    def _mapped_or_none(self, X: Array | None) -> Array | None:
+        """Return mapped samples, or None if X is None. Precomputed distances are those used."""
         Z = None if X is None else self._mapped(X)
         rows = self._rows_used()
         if Z is not None and rows is not None and self.metric == "precomputed":
             Z = take_rows(Z.T, rows).T
-        return self._search(Z, int(k)), int(k)
+        return Z
 
     def _search(self, Z: Array | None, k: int) -> Any:
         """Return the neighbours of mapped samples Z, or of the training samples if Z is None."""
@@ -117,6 +128,38 @@ class NeighborsEstimator(DistanceEstimator):
             is_mapped=self.learner_ is not None,
         )
 
+    def _weighted_sums(self, X: Array | None, values: Any) -> tuple[np.ndarray, np.dtype]:
+        """Return weighted sums of the values of the neighbours of samples, and their dtype.
+
+        The sums of a sample have a common factor.
+        """
+        if self.weights != "softmax":
+            near, k = self._neighborhoods(X)
+            return near.sums(values, k, weight_function(self.weights)), near.dtype
+        if X is None and self.n_samples_fit_ < 2:
+            raise ValueError("Leave-one-out results require at least 2 training samples.")
+        queries = self._queries(self._mapped_or_none(X))
+        return softmax_sums(queries, values, self.temperature_), queries.dtype
+
+    def _queries(self, Z: Array | None) -> Queries:
+        """Return mapped samples Z, or the training samples if Z is None, for a softmax vote."""
+        points = None if Z is None else points_like(self._points, Z)
+        return Queries(self._points if Z is None else Z, points, self.metric, self.metric_params)
+
+    def _keep_temperature(self, values: Any, loss: RowLoss, slack: float = 0.0) -> None:
+        """Set the temperature of a softmax vote: the given one, or the best in leave-one-out.
+
+        The arguments are those of :func:`leave_one_out_temperature`.
+        """
+        self.__dict__.pop("temperature_", None)
+        if self.weights == "softmax" and self.temperature is not None:
+            self.temperature_ = float(self.temperature)
+        elif self.weights == "softmax":
+            weights = self._weights_of_votes()
+            self.temperature_ = leave_one_out_temperature(
+                self._queries(None), values, loss, weights=weights, slack=slack
+            )
+
     def _like_samples(self, values: np.ndarray, X: Array | None) -> Array:
         """Return predictions in the namespace of X, or of the training samples if X is None."""
         return values_like(values, self._points if X is None else X)
@@ -127,7 +170,7 @@ class NeighborsEstimator(DistanceEstimator):
         if training.rows is not None:
             which = f", the number of {'' if training.labelled is None else 'labelled '}samples"
             which += " of positive weight"
-        if self.n_neighbors > n:
+        if self.n_neighbors > n and self.weights != "softmax":
             raise ValueError(
                 f"n_neighbors={self.n_neighbors} is larger than n_samples={n}{which}. Choose a "
                 "smaller n_neighbors."

@@ -69,6 +69,11 @@ def weight_function(weights: Weights) -> WeightFunction | None:
     """Return the function that returns weights from distances, or None if all weights are 1."""
     if weights is None or weights == "uniform":
         return None
+    if weights == "softmax":
+        raise ValueError(
+            "weights='softmax' lets all training samples vote, so there is no vote of the k "
+            "nearest ones. Choose weights='uniform' or weights='distance'."
+        )
     return lambda distances: weights_of(distances, weights)
 
 

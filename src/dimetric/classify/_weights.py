@@ -1,6 +1,7 @@
 """Weights of training samples in classifiers and regressors, and in the learners they fit."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,10 @@ def labelled_rows(learner: Any, y: np.ndarray) -> np.ndarray | None:
     >>> labelled_rows(LDA(), np.array([0, -1, 1])) is None
     True
     """
-    parameters = learner.get_params() if hasattr(learner, "get_params") else {}
+    learners = learner if isinstance(learner, list) else [learner]
+    parameters = [each.get_params() for each in learners if hasattr(each, "get_params")]
     is_labelled = np.ones(len(y), dtype=bool)
-    for name, marker in parameters.items():
+    for name, marker in chain.from_iterable(each.items() for each in parameters):
         if name.split("__")[-1] == "unlabelled" and marker is not None:
             is_labelled &= np.any(y.reshape(len(y), -1) != marker, axis=1)
     return None if np.all(is_labelled) else is_labelled

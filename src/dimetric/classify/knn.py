@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array
 from dimetric._compat import fit_method
 from dimetric.classify._base import DistanceClassifier, accuracy
 from dimetric.classify._neighbors import NeighborsEstimator
+from dimetric.classify._softmax import MIN_PROBABILITY
 from dimetric.classify._votes import (
     Weights,
     has_several_outputs,
@@ -19,6 +22,11 @@ from dimetric.classify._votes import (
 )
 from dimetric.classify._weights import ClassWeights
 from dimetric.neighbors.metric_search import Metric
+
+# The learned distance was fitted to the samples whose leave-one-out log loss chooses the
+# temperature, so the loss is too small where classes are separated, and vanishes for all small
+# temperatures. The largest temperature is chosen whose total log loss is larger by at most this.
+LOG_LOSS_SLACK = 2.0
 
 
 class KNNClassifier(NeighborsEstimator, DistanceClassifier):
@@ -39,11 +47,15 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         Learner of the distance, or any transformer. A copy of it is fitted, and neighbours are
         searched among the mapped samples. If None, the Euclidean distance is used. Samples whose
         label is the learner's parameter ``unlabelled`` only teach the learner: they do not vote.
-    weights : {"uniform", "distance"}, callable or None, default="uniform"
+    weights : {"uniform", "distance", "softmax"}, callable or None, default="uniform"
         Weights w of the votes. With ``"uniform"`` or None, all weights are 1. With
         ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
-        distance 0, only these neighbours vote. A callable takes an array of distances and returns
-        an array of weights.
+        distance 0, only these neighbours vote. With ``"softmax"``, all training samples vote, with
+        the weight :math:`e^{-d^2 / T}`, and `n_neighbors` has no effect on predictions. A callable
+        takes an array of distances and returns an array of weights.
+    temperature : float or None, default=None
+        The temperature T of ``"softmax"``. With a small T, only near samples count. None chooses T
+        by the log loss in leave-one-out (see Notes).
     metric : str or callable, default="euclidean"
         Metric of the mapped samples, or of X if there is no learner: any metric of
         :class:`sklearn.neighbors.NearestNeighbors`. With ``"precomputed"``, X holds the distances
@@ -64,6 +76,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         The fitted learner.
     n_samples_fit_ : int
         Number of training samples with a label and a positive weight.
+    temperature_ : float
+        The temperature T, if ``weights="softmax"``.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names if X has any.
 
@@ -77,6 +91,12 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     With ``X=None``, methods return leave-one-out results for the training samples: a sample is not
     its own neighbour. This costs one search, because the distance is not learned again.
+
+    ``weights="softmax"`` gives smoother probabilities than a vote of a few neighbours. Without a
+    given temperature, T is chosen by the leave-one-out log loss of the training samples under the
+    learned distance: the largest T whose total loss exceeds the smallest one by at most 2, because
+    the distance was learned from the same samples. With more than 2048 samples, the loss is
+    estimated from :math:`2^{22} / n` of them, but at least 64. All samples vote.
 
     Sample weights do not affect which samples are neighbours, only how much they vote. Samples of
     weight 0 are left out: they are not neighbours, and leave-one-out results do not include them.
@@ -95,6 +115,16 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     >>> euclidean, learned = KNNClassifier().fit(X, y), KNNClassifier(learner=LDA()).fit(X, y)
     >>> round(euclidean.score(), 2), round(learned.score(), 2)  # leave one out
     (0.72, 0.99)
+
+    Probabilities of a softmax vote have a smaller log loss than those of a few neighbours:
+
+    >>> from sklearn.metrics import log_loss
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> for weights in ("distance", "softmax"):
+    ...     model = KNNClassifier(weights=weights).fit(X[::2], y[::2])
+    ...     print(weights, round(log_loss(y[1::2], model.predict_proba(X[1::2])), 2))
+    distance 0.88
+    softmax 0.14
     """
 
     classes_: Any
@@ -111,6 +141,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         *,
         learner: Any = None,
         weights: Weights = "uniform",
+        temperature: float | None = None,
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
         class_weight: ClassWeights = None,
@@ -119,6 +150,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
             n_neighbors,
             learner=learner,
             weights=weights,
+            temperature=temperature,
             metric=metric,
             metric_params=metric_params,
         )
@@ -150,6 +182,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         )
         self._keep_mapped(training, weights_given=sample_weight is not None)
         self._codes = training.codes
+        slack = LOG_LOSS_SLACK / self.n_samples_fit_
+        self._keep_temperature(self._indicators(), self._log_losses, slack)
         return self
 
     def predict(self, X: Array | None = None) -> Array:
@@ -235,15 +269,30 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     def _votes(self, X: Array | None) -> list[np.ndarray]:
         """Return the votes for each class, for each output."""
-        near, k = self._neighborhoods(X)
-        return self._votes_of(near, k)
+        if self.weights != "softmax":
+            return self._votes_of(*self._neighborhoods(X))
+        check_is_fitted(self)
+        return self._by_output(self._weighted_sums(X, self._indicators())[0])
 
     def _votes_of(self, near: Any, k: int) -> list[np.ndarray]:
         """Return the votes of k neighbours, for each output."""
-        outputs = self._outputs()
-        indicators = one_hot_rows(outputs, self._weights_of_votes())
-        votes = near.sums(indicators, k, weight_function(self.weights))
-        return np.split(votes, np.cumsum([n for _, n in outputs])[:-1], axis=1)
+        return self._by_output(near.sums(self._indicators(), k, weight_function(self.weights)))
+
+    def _indicators(self) -> sparse.csr_array:
+        """Return the weights of the training samples, in the columns of their classes."""
+        return one_hot_rows(self._outputs(), self._weights_of_votes())
+
+    def _by_output(self, votes: np.ndarray) -> list[np.ndarray]:
+        """Divide the columns of votes into those of each output."""
+        return np.split(votes, np.cumsum([n for _, n in self._outputs()])[:-1], axis=1)
+
+    def _log_losses(self, votes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the log loss of training samples, summed over the outputs."""
+        losses = np.zeros(len(rows))
+        for each, (codes, _) in zip(self._by_output(votes), self._outputs(), strict=True):
+            own = each[np.arange(len(rows)), codes[rows]]
+            losses -= np.log(np.maximum(own / np.sum(each, axis=1), MIN_PROBABILITY))
+        return losses
 
     def _most_voted(self, votes: list[np.ndarray], X: Array | None) -> Array:
         """Return the classes with the most votes. Numeric classes are in the namespace of X."""

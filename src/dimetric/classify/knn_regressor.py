@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_consistent_length
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from dimetric._arrays.labels import dense_y
 from dimetric._arrays.namespaces import Array, to_host
@@ -17,7 +17,6 @@ from dimetric.classify._neighbors import (
     learns_from_classes,
 )
 from dimetric.classify._training import Training
-from dimetric.classify._votes import weight_function
 from dimetric.classify._weights import labelled_rows
 from dimetric.supervision._weights import checked_sample_weight
 from dimetric.supervision.labels import may_be_classes
@@ -42,11 +41,15 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         neighbours are searched among the mapped samples. If None, the Euclidean distance is used.
         Samples whose target is the learner's parameter ``unlabelled`` only teach the learner: they
         are not neighbours.
-    weights : {"uniform", "distance"}, callable or None, default="uniform"
+    weights : {"uniform", "distance", "softmax"}, callable or None, default="uniform"
         Weights w of the targets. With ``"uniform"`` or None, all weights are 1. With
         ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
-        distance 0, only these neighbours count. A callable takes an array of distances and returns
-        an array of weights.
+        distance 0, only these neighbours count. With ``"softmax"``, all training samples count,
+        with the weight :math:`e^{-d^2 / T}`, and `n_neighbors` has no effect. A callable takes an
+        array of distances and returns an array of weights.
+    temperature : float or None, default=None
+        The temperature T of ``"softmax"``. None chooses the T with the smallest squared error in
+        leave-one-out.
     metric : str or callable, default="euclidean"
         Metric of the mapped samples, or of X if there is no learner: any metric of
         :class:`sklearn.neighbors.NearestNeighbors`. With ``"precomputed"``, X holds the distances
@@ -60,6 +63,8 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         The fitted learner.
     n_samples_fit_ : int
         Number of training samples with a label and a positive weight.
+    temperature_ : float
+        The temperature T, if ``weights="softmax"``.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names if X has any.
 
@@ -126,6 +131,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         training = Training.of(self, samples, y, weights, labelled_rows(self.learner, y))
         self._keep_mapped(training, weights_given=sample_weight is not None)
         self._targets = training.y
+        self._keep_temperature(self._weighted_targets(), self._squared_errors)
         return self
 
     def predict(self, X: Array | None = None) -> Array:
@@ -141,16 +147,9 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         targets : array of shape (n_samples,) or (n_samples, n_outputs)
             Predicted targets, in the array namespace of X.
         """
-        near, k = self._neighborhoods(X)
-        targets = self._targets.reshape(len(self._targets), -1)
-        function, weights = weight_function(self.weights), self._weights_of_votes()
-        if weights is None:
-            average = near.sums(targets, k, function, mean=True)
-        else:
-            weighted = np.column_stack([targets * weights[:, None], weights])
-            sums = near.sums(weighted, k, function)
-            average = sums[:, :-1] / sums[:, -1:]
-        dtype = np.result_type(self._targets.dtype, near.dtype)
+        check_is_fitted(self)
+        sums, dtype = self._weighted_sums(X, self._weighted_targets())
+        average, dtype = _averages(sums), np.result_type(self._targets.dtype, dtype)
         average = average.astype(dtype, copy=False).reshape(-1, *self._targets.shape[1:])
         return self._like_samples(average, X)
 
@@ -176,10 +175,26 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         sample_weight = checked_sample_weight(sample_weight, len(predicted))
         return float(r2_score(y, predicted, sample_weight=sample_weight))
 
+    def _weighted_targets(self) -> np.ndarray:
+        """Return the targets of the training samples times their weights, and the weights."""
+        targets, weights = self._targets.reshape(len(self._targets), -1), self._weights_of_votes()
+        weights = np.ones(len(targets)) if weights is None else weights
+        return np.column_stack([targets * weights[:, None], weights])
+
+    def _squared_errors(self, sums: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the squared errors of training samples, summed over the outputs."""
+        errors = _averages(sums) - self._targets.reshape(len(self._targets), -1)[rows]
+        return np.sum(errors**2, axis=1)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _averages(sums: np.ndarray) -> np.ndarray:
+    """Return weighted averages, given sums of weighted targets and, last, of weights."""
+    return sums[:, :-1] / sums[:, -1:]
 
 
 def _checked_targets(y: Any) -> np.ndarray:

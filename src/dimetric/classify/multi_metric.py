@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
-from dimetric._compat import Interval, fit_method
+from dimetric._compat import Interval, StrOptions, fit_method
 from dimetric.classify._neighbors import points_like
 from dimetric.classify._votes import Weights, weight_function
 from dimetric.classify._weights import ClassWeights
@@ -96,6 +96,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
     _min_samples = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KNNClassifier._parameter_constraints,
+        "weights": [StrOptions({"uniform", "distance"}), callable, None],
         "mu": [Interval(Real, 0, 1, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],

@@ -96,31 +96,39 @@ def compare(
 
     from dimetric._files import create_folder
 
-    if budget is not None and not 1 <= budget < float("inf"):
-        raise typer.BadParameter(f"--budget must be a finite number >= 1, not {budget:g}.")
-    seconds = budget or (BUDGET_SECONDS if data is not None else BUNDLED_BUDGET_SECONDS)
+    _check_budget(budget)
     names = split_names(learners)
     models = None if names is None else {each: learner_from(each, [], seed) for each in names}
     if data is None:
-        given = {"--groups": groups, "--target-kind": target_kind, "--score": score}
-        for option, value in given.items():
-            if value is not None:
-                raise typer.BadParameter(f"{option} requires DATA.")
+        _require_data({"--groups": groups, "--target-kind": target_kind, "--score": score})
         tables = [_bundled(name) for name in BUNDLED]
     else:
         tables = [read(data, target, drop, missing, header, needs_target=True, groups=groups)]
     create_folder(out)
     console = None if json else Console(highlight=False)
+    preparation = {"cv": folds, "missing": missing, "kind": target_kind, "score": score}
     options = {"n_neighbors": k, "random_state": seed, "n_jobs": jobs}
+    seconds = budget or (BUNDLED_BUDGET_SECONDS if data is None else BUDGET_SECONDS)
     results: list[dict[str, Any]] = []
     for table in tables:
         # A table may also use the time that the previous tables have left over.
         spare = seconds * len(results) - sum(result["seconds"] for result in results)
         options["budget"] = seconds + max(0.0, spare)
-        preparation = {"cv": folds, "missing": missing, "kind": target_kind, "score": score}
         results.append(_compare_table(table, models, preparation, options, out, console))
     if json:
         print_json({"results": results})
+
+
+def _check_budget(budget: float | None) -> None:
+    if budget is not None and not 1 <= budget < float("inf"):
+        raise typer.BadParameter(f"--budget must be a finite number >= 1, not {budget:g}.")
+
+
+def _require_data(given: dict[str, str | None]) -> None:
+    """Raise if one of the options, which require DATA, is given."""
+    for option, value in given.items():
+        if value is not None:
+            raise typer.BadParameter(f"{option} requires DATA.")
 
 
 def _bundled(name: str) -> "TableSamples":
@@ -231,7 +239,7 @@ def _score_table(choice: "Choice") -> "Table":
             task.text(row.std),
             gain,
             f"{row.seconds:.3f}",
-            style="bold" if row.learner == choice.best else "dim" if is_reference else "",
+            style="bold" if row.learner == choice.chosen else "dim" if is_reference else "",
         )
     return table
 
@@ -246,13 +254,15 @@ def _score_lines(comparison: "Comparison") -> list[str]:
     rows = "of the same rows"
     if choice.judged_on_unseen_rows:
         rows = f"on {choice.n_final_rows} rows that were not used to choose the learner"
+    sentence = outcome(choice, samples.target, comparison.n_neighbors, samples.classes)
     if samples.task.is_regression:
         return [
-            outcome(choice, samples.target, comparison.n_neighbors),
+            sentence,
             f"These are means over {n_folds} new folds {rows}. "
             + rope_note(choice, comparison.rope, samples.y),
         ]
     means = ", ".join(
         f"{name} {percent(scores.mean())}" for name, scores in choice.final_scores.items()
     )
-    return [f"Mean accuracy over {n_folds} new folds {rows}: {means}."]
+    means = f"Mean accuracy over {n_folds} new folds {rows}: {means}."
+    return [means, sentence] if sentence else [means]

@@ -22,6 +22,7 @@ from dimetric.cli._read import learner_from, read
 from dimetric.cli._terminal import check_json_output, print_json, print_lines, print_notes
 
 if TYPE_CHECKING:
+    from dimetric.advice._model import FittedTable
     from dimetric.advice._table import TableSamples
     from dimetric.report._task import Task
 
@@ -63,52 +64,64 @@ def fit(
     """
     import dimetric
     from dimetric._files import atomic_write
-    from dimetric.advice._candidates import REGRESSION_REG
     from dimetric.advice._model import SCALERS, fit_table
 
     check_json_output(json, out)
+    check_choice("--scale", scale, SCALERS)
     model = None if learner is None else learner_from(learner, option, seed)
     needs_target = model is None or model.__sklearn_tags__().target_tags.required
     table = read(data, target, drop, missing, header, needs_target=needs_target)
     table, task, classes = _with_target(table, target_kind)
     if learner is None:
-        defaults = [f"reg={REGRESSION_REG}"] if task.is_regression else []
-        name = "MLKR" if task.is_regression else "NCA"
-        model = learner_from(name, [*defaults, *(option or [])], seed)
-    check_choice("--scale", scale, SCALERS)
+        model = _default_learner(task, option, seed)
     n_rows = len(table.rows)
     if table.y is not None:
         _check_neighbor_count(k, n_rows)
+    options: dict[str, Any] = {"n_neighbors": k, "scale": scale, "missing": missing}
     # Open the file first, to fail before the fit if it cannot be written.
     with atomic_write(out) as temporary:
-        fitted = fit_table(
-            table,
-            model,
-            n_neighbors=k,
-            scale=scale,
-            missing=missing,
-            is_regression=task.is_regression,
-        )
+        fitted = fit_table(table, model, is_regression=task.is_regression, **options)
         about = {"data": str(data), "target": table.target, "rows": n_rows}
         if task.is_regression:
             about["target_kind"] = task.kind
         dimetric.save(fitted.model, temporary, about=about)
-    results = {
+    results = _results(out, table, task, classes, fitted)
+    if json:
+        print_json(results)
+    else:
+        _print_results(results, type(model).__name__ if model is not None else "Euclidean", k)
+
+
+def _default_learner(task: "Task", option: list[str] | None, seed: int) -> Any:
+    """Return the learner that fits the task if the user names none."""
+    from dimetric.advice._candidates import REGRESSION_REG
+
+    defaults = [f"reg={REGRESSION_REG}"] if task.is_regression else []
+    name = "MLKR" if task.is_regression else "NCA"
+    return learner_from(name, [*defaults, *(option or [])], seed)
+
+
+def _results(
+    out: Path,
+    table: "TableSamples",
+    task: "Task",
+    classes: dict[str, int],
+    fitted: "FittedTable",
+) -> dict[str, Any]:
+    """Return the results as a dictionary, for JSON."""
+    score, is_regression = fitted.leave_one_out_score, task.is_regression
+    return {
         "model": out,
-        "rows": n_rows,
+        "rows": len(table.rows),
         "features": fitted.model[-1].n_features_in_,
         "target": table.target,
         "target_kind": None if table.y is None else task.kind,
         "classes": classes,
         "seconds": fitted.seconds,
-        "leave_one_out_accuracy": None if task.is_regression else fitted.leave_one_out_score,
-        "leave_one_out_r2": fitted.leave_one_out_score if task.is_regression else None,
+        "leave_one_out_accuracy": None if is_regression else score,
+        "leave_one_out_r2": score if is_regression else None,
         "notes": fitted.notes,
     }
-    if json:
-        print_json(results)
-    else:
-        _print_results(results, type(model).__name__ if model is not None else "Euclidean", k)
 
 
 def _with_target(

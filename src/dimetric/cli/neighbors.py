@@ -220,5 +220,7 @@ def _texts(values: "np.ndarray") -> "np.ndarray":
 
 def _distance_name(model: Any) -> str:
     """Return the name of the distance that a model uses."""
-    learner = getattr(model, "learner_", model)
+    from dimetric.learners._inner_learner import mapping_of
+
+    learner = mapping_of(model)
     return "Model (Euclidean)" if learner is None else type(learner).__name__

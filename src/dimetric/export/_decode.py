@@ -262,11 +262,28 @@ def _check_relations(model: Any) -> None:
     for weights in (attributes.get("_vote_weights"), attributes.get("_sample_weights")):
         if weights is not None and np.any(weights <= 0):
             raise ValueError(f"the sample weights of {name} must be positive")
+    temperature = attributes.get("temperature_", 0 if attributes.get("weights") == "softmax" else 1)
+    if temperature <= 0:
+        raise ValueError(f"the temperature of {name} must be positive")
+    if name == "MetricEnsembleClassifier":
+        _check_members(attributes)
     if name == "TableEncoder" and not _is_valid_encoder(attributes):
         raise ValueError(f"{name} must have a list of categories, or None, for each column")
     kernel = attributes.get("_kernel")
     if kernel is not None and kernel.name != as_kernel(attributes["kernel"]).name:
         raise ValueError(f"the fitted kernel of {name} differs from its parameter kernel")
+
+
+def _check_members(attributes: dict[str, Any]) -> None:
+    """Raise unless an ensemble has a learner, features and points for each member."""
+    members, columns = attributes["estimators_"], attributes["estimators_features_"]
+    names = ("estimators_features_", "_member_points", "_temperatures", "_member_weights")
+    valid = all(len(attributes[each]) == len(members) > 0 for each in names) and all(
+        hasattr(member, "transform") and getattr(member, "n_features_in_", len(used)) == len(used)
+        for member, used in zip(members, columns, strict=True)
+    )
+    if not valid:
+        raise ValueError("an ensemble must have a learner, features and points for each member")
 
 
 def _is_valid_encoder(attributes: dict[str, Any]) -> bool:

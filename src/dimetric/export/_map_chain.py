@@ -291,6 +291,11 @@ def _vote_of(step: Any) -> Vote:
     name = type(step).__name__
     if callable(step.weights):
         raise ValueError(f"{name} cannot be exported, because its weights are a function.")
+    if step.weights == "softmax":
+        raise ValueError(
+            f"{name} cannot be exported, because weights='softmax' lets all training samples vote. "
+            "Export its learner_, or save the model with dimetric.save."
+        )
     if step._codes.ndim == 2:
         raise ValueError(f"{name} cannot be exported, because y has several outputs.")
     points = _dense(step._points)

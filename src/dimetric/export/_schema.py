@@ -39,6 +39,7 @@ OWN_CLASSES = {
     "Kernel": "dimetric.kernels",
     "LBFGS": "dimetric.solvers",
     "ProjectedGradient": "dimetric.solvers",
+    "RankScaler": "dimetric.classify._rank_scaler",
     "SGD": "dimetric.solvers",
     "TableEncoder": "dimetric.data",
 }
@@ -74,6 +75,7 @@ SCHEMA = {
     "LDA": {
         "_moments": "maybe Moments or none",
         "_unlabelled_moments": "maybe Moments or none",
+        "_n_distinct": "maybe number",
     },
     "KernelMetric": {
         "components_": "float k m",
@@ -99,6 +101,7 @@ SCHEMA = {
     "NeighborsEstimator": {
         "_points": "float n k",
         "n_samples_fit_": "count",
+        "temperature_": "maybe number",
         "_vote_weights": "maybe float n",
         "_rows": "maybe int n",
     },
@@ -128,6 +131,18 @@ SCHEMA = {
         "_sample_weights": "maybe float n",
         "_k": "count",
         "_mu": "number",
+    },
+    "MetricEnsembleClassifier": {
+        "learner_": "maybe none",
+        "estimators_": "several estimator",
+        "estimators_features_": "several index(d) *",
+        "temperature_": "number",
+        "_member_points": "several float n *",
+        "_temperatures": "float *",
+        "_member_weights": "float *",
+        "_codes": "index(C) n",
+        "_vote_weights": "maybe float n or none",
+        "_metadata": "dict",
     },
     "KernelFunction": {
         "name": "text",
@@ -165,6 +180,7 @@ SCHEMA = {
         "norm": "number",
         "noise": "number",
     },
+    "RankScaler": {"values_": "float k d", "ranks_": "float k d"},
     "TableEncoder": {"categories_": "list", "fills_": "list", "notes_": "list"},
     "StandardScaler": {"mean_": "float d or none", "scale_": "float d or none"},
     "MinMaxScaler": {"min_": "float d", "scale_": "float d"},

@@ -26,7 +26,7 @@ class KANMM(KernelizedMetric):
     the nearest samples of other classes. Tied samples share places as in :class:`~dimetric.ANMM`.
     :math:`\Phi` holds the reference samples in feature space. With the linear kernel, this is ANMM.
     Some publications state the constraint :math:`A A^T = I` instead, which gives a different map.
-    See `orthonormal`.
+    See `orthonormal`. By default, the rows of L are then weighted as in ANMM.
 
     Parameters
     ----------
@@ -36,13 +36,17 @@ class KANMM(KernelizedMetric):
     n_friends : int, default=3
         Number of friends of each sample. If a class is too small, a warning is issued and its
         samples have fewer friends.
-    n_enemies : int, default=1
+    n_enemies : int, default=3
         Number of enemies of each sample.
+    weighting : {"margin"} or None, default="margin"
+        Weights of the rows of L. See :class:`~dimetric.ANMM`. If `orthonormal` is "coefficients",
+        there are no weights.
     orthonormal : {"map", "coefficients"}, default="map"
-        Matrix with orthonormal rows: "map" is the map L in feature space, "coefficients" is A.
+        Matrix with orthonormal rows before weighting: "map" is the map L in feature space,
+        "coefficients" is A.
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`.
-    class_weight, unlabelled
+    identity_mix, class_weight, unlabelled
         See :class:`~dimetric.ANMM`.
 
     Attributes
@@ -77,28 +81,44 @@ class KANMM(KernelizedMetric):
         n_components: int | None = None,
         *,
         n_friends: int = 3,
-        n_enemies: int = 1,
+        n_enemies: int = 3,
+        weighting: str | None = "margin",
         orthonormal: str = "map",
         kernel: KernelLike = "rbf",
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_friends = n_friends
         self.n_enemies = n_enemies
+        self.weighting = weighting
         self.orthonormal = orthonormal
         self.kernel = kernel
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
 
     def _linear(self) -> ANMM:
-        return ANMM(self.n_components, n_friends=self.n_friends, n_enemies=self.n_enemies)
+        return ANMM(
+            self.n_components,
+            n_friends=self.n_friends,
+            n_enemies=self.n_enemies,
+            weighting=self.weighting,
+            identity_mix=self.identity_mix,
+        )
 
     def _fit_in_space(
         self, X: Array, supervision: Supervision | None, progress: Progress
     ) -> dict[str, Any]:
         if self.orthonormal == "map":
             return super()._fit_in_space(X, supervision, progress)
+        if self.identity_mix is not None:
+            raise ValueError(
+                f"identity_mix={self.identity_mix!r} needs a map in feature space, but "
+                "orthonormal='coefficients' learns coefficients. Set orthonormal='map', or "
+                "identity_mix=None."
+            )
         weights = weights_of(supervision)
         coordinates = self._fit_coordinates(X, self._kernel_rank(), weights, principal=False)
         m = len(coordinates.mean)

@@ -31,7 +31,7 @@ class KDA(KernelizedMetric):
         the training set to a single point, and does not generalise.
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`.
-    class_weight, unlabelled, unlabelled_weight
+    identity_mix, class_weight, unlabelled, unlabelled_weight
         See :class:`~dimetric.LDA`.
 
     Attributes
@@ -55,7 +55,14 @@ class KDA(KernelizedMetric):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
         name: LDA._parameter_constraints[name]
-        for name in ("n_components", "reg", "class_weight", "unlabelled", "unlabelled_weight")
+        for name in (
+            "n_components",
+            "reg",
+            "identity_mix",
+            "class_weight",
+            "unlabelled",
+            "unlabelled_weight",
+        )
     }
 
     def __init__(
@@ -64,6 +71,7 @@ class KDA(KernelizedMetric):
         *,
         reg: float = 0.1,
         kernel: KernelLike = "rbf",
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_weight: float = 0.1,
@@ -71,9 +79,15 @@ class KDA(KernelizedMetric):
         self.n_components = n_components
         self.reg = reg
         self.kernel = kernel
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
 
     def _linear(self) -> LDA:
-        return LDA(self.n_components, reg=self.reg, unlabelled_weight=self.unlabelled_weight)
+        return LDA(
+            self.n_components,
+            reg=self.reg,
+            identity_mix=self.identity_mix,
+            unlabelled_weight=self.unlabelled_weight,
+        )

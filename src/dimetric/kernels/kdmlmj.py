@@ -2,14 +2,11 @@
 
 from typing import Any, ClassVar
 
-from dimetric._arrays.namespaces import Array
-from dimetric._compat import Progress
 from dimetric.kernels._base import KernelMetric
 from dimetric.kernels.kernel import KernelLike
 from dimetric.kernels.kernelized import KernelizedMetric
 from dimetric.learners.dmlmj import DMLMJ
 from dimetric.supervision._weights import ClassWeight
-from dimetric.supervision.labels import Supervision
 
 
 class KDMLMJ(KernelizedMetric):
@@ -30,15 +27,17 @@ class KDMLMJ(KernelizedMetric):
     ----------
     n_components : int or None, default=None
         Number of components, the rows of A. None is the number of coordinates of the feature space,
-        but at most 30. With all coordinates, the enemies have no influence; see
-        :class:`~dimetric.DMLMJ`.
+        but at most 30.
     n_neighbors : int, default=3
         Number of friends and number of enemies of each sample.
-    alpha : float in [0, 1), default=0.03
+    alpha : float in [0, 1) or "auto", default=0.1
         Shrinkage of both covariances, as in :class:`~dimetric.DMLMJ`. It is `reg` in the metadata.
+    weighting : {"ratio"} or None, default="ratio"
+        Weights of the rows of A, as in :class:`~dimetric.DMLMJ`. With None and all coordinates, the
+        enemies have no influence.
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`.
-    class_weight, unlabelled
+    identity_mix, class_weight, unlabelled
         See :class:`~dimetric.DMLMJ`.
 
     Attributes
@@ -56,7 +55,7 @@ class KDMLMJ(KernelizedMetric):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> KDMLMJ(2).fit(X, y).metadata()["reg"]
-    0.03
+    0.1
     """
 
     _default_components: ClassVar[int | None] = 30
@@ -69,20 +68,27 @@ class KDMLMJ(KernelizedMetric):
         n_components: int | None = None,
         *,
         n_neighbors: int = 3,
-        alpha: float = 0.03,
+        alpha: float | str = 0.1,
+        weighting: str | None = "ratio",
         kernel: KernelLike = "rbf",
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.alpha = alpha
+        self.weighting = weighting
         self.kernel = kernel
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
 
     def _linear(self) -> DMLMJ:
-        return DMLMJ(self.n_components, n_neighbors=self.n_neighbors, alpha=self.alpha)
-
-    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
-        return super()._fit(X, supervision, progress) | {"reg": float(self.alpha)}
+        return DMLMJ(
+            self.n_components,
+            n_neighbors=self.n_neighbors,
+            alpha=self.alpha,
+            weighting=self.weighting,
+            identity_mix=self.identity_mix,
+        )

@@ -50,6 +50,8 @@ class KLMNN(KernelizedMetric):
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`. By default, 30 coordinates are used,
         because time grows with their number.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight of the identity in the metric of the coordinates. See :class:`~dimetric.LMNN`.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
         same total weight.
@@ -88,6 +90,7 @@ class KLMNN(KernelizedMetric):
         "max_iter",
         "tol",
         "reg",
+        "identity_mix",
         "verbose",
         "random_state",
     )
@@ -112,6 +115,7 @@ class KLMNN(KernelizedMetric):
         verbose: int = 0,
         random_state: Any = None,
         kernel: KernelLike = "rbf",
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
     ) -> None:
@@ -126,6 +130,7 @@ class KLMNN(KernelizedMetric):
         self.verbose = verbose
         self.random_state = random_state
         self.kernel = kernel
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
 

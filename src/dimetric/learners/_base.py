@@ -2,12 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -78,6 +76,12 @@ class Learner(
         None for unsupervised learners.
         """
 
+    def _learn(
+        self, X: Array, supervision: Supervision | None, progress: Progress
+    ) -> dict[str, Any]:
+        """Call ``_fit``. A base class overrides this method to change the map of all subclasses."""
+        return self._fit(X, supervision, progress)
+
     def _max_steps(self) -> int:
         """Return the maximum number of iterations of a fit, or 0 if there are no iterations."""
         return getattr(self, "max_iter", 0)
@@ -123,9 +127,7 @@ class Learner(
                 self, X, y=y, pairs=pairs, triplets=triplets, sample_weight=sample_weight
             )
             progress = Progress(self, given.samples if X is None else X, y, self._max_steps())
-            is_reduced = sparse.issparse(given.samples) and not self._fits_sparse
-            fit = partial(fit_in_basis, self) if is_reduced else self._fit
-            metadata = fit(given.samples, given.supervision, progress)
+            metadata = fit_in_basis(self, given.samples, given.supervision, progress)
             self._check_fitted(metadata)
             if not np.all(given.used):
                 self._restore_rows(given.used)

@@ -44,3 +44,20 @@ def learner_in(model: Any) -> Any:
     if not (is_classifier(last) or is_regressor(last)):
         return last
     return last_step(getattr(last, "learner_", getattr(last, "learner", None)))
+
+
+def mapping_of(model: Any) -> Any:
+    """Return the object that maps the samples of a model, or None if they are not mapped.
+
+    This is the model itself if it has ``transform``, and otherwise its fitted learner.
+
+    Examples
+    --------
+    >>> from dimetric import LDA, KNNClassifier
+    >>> X, y = [[0.0], [1.0], [2.0], [4.0]], [0, 0, 1, 1]
+    >>> mapping_of(KNNClassifier(1, learner=LDA()).fit(X, y))
+    LDA()
+    >>> mapping_of(KNNClassifier(1).fit(X, y)) is None
+    True
+    """
+    return model if hasattr(model, "transform") else getattr(model, "learner_", model)

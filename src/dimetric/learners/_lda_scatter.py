@@ -1,14 +1,19 @@
 """The scatter matrices within and between classes, as LDA uses them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
+from dimetric._arrays.row_order import equal_rows
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import whitening
 from dimetric.supervision.labels import Labels
+
+# Samples per feature from which S_w is accurate enough for LDA without regularisation.
+ENOUGH_SAMPLES = 10
+EXAMINED_FEATURES = 8  # features that are compared first, to find equal samples
 
 
 @dataclass(frozen=True)
@@ -21,11 +26,15 @@ class ClassMoments:
         The sorted classes.
     labelled, unlabelled : Moments or None
         Moments of the classes, and of the unlabelled samples as one class. None without samples.
+    n_distinct : int
+        Number of distinct labelled samples in each block, summed over the blocks. In a block with
+        ``ENOUGH_SAMPLES`` distinct samples per feature, further samples may not be counted.
     """
 
     classes: np.ndarray
     labelled: Moments | None
     unlabelled: Moments | None = None
+    n_distinct: int = 0
 
     @classmethod
     def of(cls, X: Array, labels: Labels, *, root: bool) -> Self:
@@ -34,22 +43,27 @@ class ClassMoments:
         is_labelled = codes >= 0
         if np.all(is_labelled):
             on_device = asarray_like(codes, X, dtype=namespace(X).int64)
-            return cls(labels.classes, Moments.of_all(X, on_device, n_classes, weights, root=root))
+            moments = Moments.of_all(X, on_device, n_classes, weights, root=root)
+            n_distinct = _count_distinct(X, ENOUGH_SAMPLES * X.shape[1])
+            return cls(labels.classes, moments, n_distinct=n_distinct)
         rows = np.flatnonzero(~is_labelled)
         w = None if weights is None else weights[rows]
         unlabelled = Moments.of_all(take_rows(X, rows), weights=w, root=root)
         rows = np.flatnonzero(is_labelled)
         if not len(rows):
             return cls(labels.classes, None, unlabelled)
-        labelled = cls.of(take_rows(X, rows), labels.reordered(rows), root=root).labelled
-        return cls(labels.classes, labelled, unlabelled)
+        labelled = cls.of(take_rows(X, rows), labels.reordered(rows), root=root)
+        return replace(labelled, unlabelled=unlabelled)
 
     def __add__(self, other: "ClassMoments") -> "ClassMoments":
         """Return the moments of both blocks together, on the device of the first one."""
         classes = merged_classes(self.classes, other.classes)
         here, there = self._at(classes), other._at(classes)
         return ClassMoments(
-            classes, _sum(here.labelled, there.labelled), _sum(here.unlabelled, there.unlabelled)
+            classes,
+            _sum(here.labelled, there.labelled),
+            _sum(here.unlabelled, there.unlabelled),
+            self.n_distinct + other.n_distinct,
         )
 
     def _at(self, classes: np.ndarray) -> "ClassMoments":
@@ -57,7 +71,7 @@ class ClassMoments:
             return self
         positions = np.searchsorted(classes, self.classes)
         labelled = self.labelled.with_classes_at(positions, len(classes))
-        return ClassMoments(classes, labelled, self.unlabelled)
+        return replace(self, classes=classes, labelled=labelled)
 
     def total(self) -> Moments | None:
         """Return the moments of all samples as one class, or None if all samples are labelled."""
@@ -65,11 +79,43 @@ class ClassMoments:
             return None
         return self.labelled.pooled() + self.unlabelled.moved_to(self.labelled)
 
+    def divided_by(self, unit: Array) -> "ClassMoments":
+        """Return the moments of samples whose features are divided by their units."""
+        return replace(
+            self,
+            labelled=_divided(self.labelled, unit),
+            unlabelled=_divided(self.unlabelled, unit),
+        )
+
+
+def _divided(moments: Moments | None, unit: Array) -> Moments | None:
+    if moments is None:
+        return None
+    unit = asarray_like(unit, moments.means)
+    spread = moments.spread / unit
+    spread = spread if moments.is_root else spread / unit[:, None]
+    return replace(moments, means=moments.means / unit, spread=spread)
+
 
 def _sum(a: Moments | None, b: Moments | None) -> Moments | None:
     if a is None or b is None:
         return a if b is None else b
     return a + b.moved_to(a)
+
+
+def _count_distinct(X: Array, enough: int) -> int:
+    """Return the number of distinct rows, or at least `enough` if there are so many."""
+    n, d = X.shape
+    rows = min(enough, n)
+    # Usually, a few features already tell samples apart.
+    if equal_rows(X[:rows, : min(d, EXAMINED_FEATURES)]) is None:
+        return rows
+    while True:
+        equal = equal_rows(X[:rows, :])
+        found = rows if equal is None else len(equal.first)
+        if found >= enough or rows == n:
+            return found
+        rows = min(2 * rows, n)
 
 
 def merged_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -92,7 +138,8 @@ class Pencil:
     within_is_root: bool
     between: Array  # S_b, or R with R^T R = S_b
     between_is_root: bool
-    ridge: float = 0.0  # added to S_w
+    reg: float = 0.0  # the ridge relative to the mean variance within classes
+    ridge: float = 0.0  # added to S_w, by `reg` and shrinkage
     basis: Array | None = None  # basis of the coordinates; None for the features
     outside: float = 0.0  # sum of the eigenvalues in directions outside the basis
 
@@ -107,30 +154,31 @@ class Pencil:
 
 
 def pencil_of(
-    moments: Moments,
-    total: Moments | None,
+    class_moments: ClassMoments,
+    reg: float,
     *,
     n_features: int,
     shrinkage: float,
-    reg: float,
     weight: float,
 ) -> Pencil:
     """Return S_w and S_b with shrinkage.
 
     Parameters
     ----------
-    moments : Moments
-        The moments of the classes.
-    total : Moments or None
-        The moments of all samples as one class, if there are unlabelled samples.
+    class_moments : ClassMoments
+        The moments of the classes, and of the unlabelled samples.
+    reg : float
+        The ridge relative to the mean variance of the features, as in LDA.
     n_features : int
         Number of features. More than the samples have columns if these are coordinates of sparse
         samples.
-    shrinkage, reg : float
-        The parameters of LDA.
+    shrinkage : float
+        The parameter of LDA.
     weight : float
         The parameter `unlabelled_weight` of LDA.
     """
+    moments, total = class_moments.labelled, class_moments.total()
+    assert moments is not None
     xp, is_root = namespace(moments.means), moments.is_root
     n, d, s = moments.n_samples, n_features, shrinkage
     within = moments.without_rounding_noise().spread / (n**0.5 if is_root else n)
@@ -151,14 +199,14 @@ def pencil_of(
         basis = Q / unit[:, None]
     within = ((1 - s) ** 0.5 if is_root else 1 - s) * within
     if not s:
-        return Pencil(within, is_root, between, between_is_root, ridge, basis)
+        return Pencil(within, is_root, between, between_is_root, reg, ridge, basis)
     p = within.shape[1]
     # Shrinkage adds this to all eigenvalues of S_b, also to the eigenvalues outside the span.
     floor = s / d * (xp.sum(between**2) if between_is_root else xp.linalg.trace(between))
     eye = xp.eye(p, dtype=within.dtype, device=within.device)
     square = (1 - s) * between.T @ between if between_is_root else (1 - s) * between
     outside = (d - p) * float(floor) / ridge if ridge > 0 else 0.0
-    return Pencil(within, is_root, square + floor * eye, False, ridge, basis, outside)
+    return Pencil(within, is_root, square + floor * eye, False, reg, ridge, basis, outside)
 
 
 def _with_total(between: Array, total: Moments, weight: float) -> Array:
@@ -170,17 +218,20 @@ def _with_total(between: Array, total: Moments, weight: float) -> Array:
     return between.T @ between + weight / n * spread
 
 
-def ledoit_wolf_scatters(
-    X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
+def ledoit_wolf_pencil(X: Array, labels: Labels, reg: float) -> Pencil:
     """Return S_w and S_b with Ledoit-Wolf shrinkage of each class, as in scikit-learn."""
-    w = np.ones(len(X)) if weights is None else weights
-    within = np.zeros((X.shape[1], X.shape[1]))
+    samples, codes, weights = to_host(X), labels.codes, labels.weights
+    n, d = samples.shape
+    w = np.ones(n) if weights is None else weights
+    within = np.zeros((d, d))
     for c in np.unique(codes):
         part = codes == c
         prior = np.mean(part) if weights is None else np.sum(w[part]) / np.sum(w)
-        within += prior * _ledoit_wolf(X[part], None if weights is None else w[part])
-    return within, _ledoit_wolf(X, weights) - within
+        within += prior * _ledoit_wolf(samples[part], None if weights is None else w[part])
+    ridge = reg / d * float(np.trace(within))
+    scatters = (within, _ledoit_wolf(samples, weights) - within)
+    S_w, S_b = (asarray_like(S, X, dtype=namespace(X).float64) for S in scatters)
+    return Pencil(S_w, False, S_b, False, reg, ridge)
 
 
 def _ledoit_wolf(X: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

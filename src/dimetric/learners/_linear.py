@@ -9,11 +9,16 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, selected_rows
 from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
-from dimetric._compat import check_same_namespace, wrap_like_input
+from dimetric._compat import Progress, check_same_namespace, wrap_like_input
+from dimetric._warnings import warn
 from dimetric.learners._base import Learner
+from dimetric.learners._converted_progress import ConvertedProgress
+from dimetric.learners._identity_mix import DEFAULT_MIX, mixed, unmixed
+from dimetric.learners._mix_choice import choose_mix
 from dimetric.learners._pair_explanation import explain_pair_with
 from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.linalg.psd import metric_of
+from dimetric.supervision.labels import Supervision
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of differences, which take 32 MiB in float64
 MAX_METRIC_FEATURES = 2**14  # the metric of more features takes more than 2 GiB in float64
@@ -33,6 +38,58 @@ class LinearMetric(PairScoringMixin, Learner):
     offset_: Array
     _fitted_attributes: ClassVar[tuple[str, ...]] = ("components_", "offset_")
     _accepts_sparse: ClassVar[bool] = True
+    # Whether the learner reduces the dimension by default. `identity_mix` then keeps the span of
+    # the map. Otherwise it does so only if `n_components` is set.
+    _reduces_dimension: ClassVar[bool] = False
+    identity_mix: float | str | None  # not a parameter of learners such as PCA
+
+    def _learn(
+        self, X: Array, supervision: Supervision | None, progress: Progress
+    ) -> dict[str, Any]:
+        """Call ``_fit``, and mix the metric with the identity."""
+        if not hasattr(self, "identity_mix"):
+            return self._fit(X, supervision, progress)
+        if getattr(self, "warm_start", False) and hasattr(self, "components_"):
+            a = getattr(self, "_metadata", {}).get("identity_mix", 0.0)
+            self.components_ = unmixed(self.components_, a, **self._mix_options())
+        is_auto = self.identity_mix == "auto"
+        choice = choose_mix(self, X, supervision) if is_auto else None
+        a = self._given_mix() if choice is None else choice["identity_mix"]
+
+        def with_mix(fitted: dict[str, Any]) -> dict[str, Any]:
+            L = mixed(fitted["components_"], a, **self._mix_options())
+            return fitted | {"components_": L}
+
+        metadata = self._fit(X, supervision, ConvertedProgress(progress, with_mix))
+        if a > 0 and {"final_objective", "margin"} & metadata.keys():
+            metadata["objective_of"] = "the metric before mixing"
+        if is_auto and choice is None:
+            warn(
+                f"identity_mix='auto' of {self._name} found too few samples, pairs or triplets to "
+                f"hold some out, so it uses identity_mix={a}. Set identity_mix to a number."
+            )
+        return metadata | self._mix_with_identity(a) | (choice or {})
+
+    def _mix_with_identity(self, a: float) -> dict[str, Any]:
+        """Mix the metric with the identity, and return the metadata."""
+        self.components_ = mixed(self.components_, a, **self._mix_options())
+        return {"identity_mix": a, "n_components": self.components_.shape[0]}
+
+    def _given_mix(self) -> float:
+        """Return the weight of the identity, or the default if it is not a number."""
+        a = self.identity_mix
+        return DEFAULT_MIX if a is None or isinstance(a, str) else float(a)
+
+    def _select_rows(self, rows: np.ndarray) -> None:
+        """Let parameters that hold row indices of X refer to some of its rows only."""
+
+    def _mix_options(self) -> dict[str, bool]:
+        """Return whether mixing adds rows to the map, and whether the map is diagonal."""
+        is_reduced = self._reduces_dimension or getattr(self, "n_components", None) is not None
+        return {
+            "all_directions": not is_reduced,
+            "diagonal": getattr(self, "diagonal", False),
+        }
 
     def transform(self, X: Array) -> Array:
         """Map samples: return ``(X - offset_) @ components_.T``.

@@ -119,10 +119,7 @@ class PairScoringMixin:
         X : array-like of shape (n_samples, n_features), optional
             Samples that the pairs refer to. Not needed if `pairs` contains the samples.
         """
-        distances, is_similar = self._distances_and_similarity(pairs, X)
-        similar, dissimilar = _counts_by_distance(distances, is_similar)[1:]
-        closer = np.cumsum(similar) - similar / 2  # ties count half
-        return float(dissimilar @ closer) / (similar.sum() * dissimilar.sum())
+        return area_under_curve(*self._distances_and_similarity(pairs, X))
 
     def score_triplets(self, triplets: Triplets, X: Array | None = None) -> float:
         """Return the fraction of triplets (i, j, l) in which i is closer to j than to l.
@@ -155,6 +152,19 @@ class PairScoringMixin:
         if not isinstance(pairs, Pairs) or not len(pairs.similar) or not len(pairs.dissimilar):
             raise ValueError("pairs must be a Pairs object with both similar and dissimilar pairs.")
         return to_host(distances), pairs.is_similar
+
+
+def area_under_curve(distances: np.ndarray, is_similar: np.ndarray) -> float:
+    """Return the probability that a random similar pair is closer than a random dissimilar pair.
+
+    Examples
+    --------
+    >>> area_under_curve(np.array([1.0, 2.0, 3.0]), np.array([True, False, True]))
+    0.5
+    """
+    similar, dissimilar = _counts_by_distance(distances, is_similar)[1:]
+    closer = np.cumsum(similar) - similar / 2  # ties count half
+    return float(dissimilar @ closer / (similar.sum() * dissimilar.sum()))
 
 
 def calibrated_threshold(

@@ -11,6 +11,28 @@ from dimetric.linalg.scatter import Moments
 from dimetric.supervision._weights import checked_sample_weight
 
 
+def supports_partial_fit(learner: Any) -> bool:
+    """Return True, or raise if a parameter needs all samples at once."""
+    refuse_auto(learner, "shrinkage", "identity_mix")
+    class_weight = getattr(learner, "class_weight", None)
+    if isinstance(class_weight, str):
+        raise AttributeError(
+            f"class_weight={class_weight!r} needs all labels at once. For partial_fit, pass a "
+            "dict, or sample_weight."
+        )
+    return True
+
+
+def refuse_auto(learner: Any, *names: str) -> None:
+    """Raise if one of the parameters is "auto"."""
+    for name in names:
+        if getattr(learner, name, None) == "auto":
+            raise AttributeError(
+                f"{name}='auto' needs all samples at once. For partial_fit, set {name} to None or "
+                "to a float in [0, 1]."
+            )
+
+
 def with_block(learner: Any, X: Array, sample_weight: Any) -> tuple[Array, Moments]:
     """Validate a block of samples, and add its moments to those of the blocks seen so far.
 

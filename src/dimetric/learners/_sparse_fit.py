@@ -1,12 +1,14 @@
 """Fits of sparse samples by learners that need dense samples."""
 
-from collections.abc import Callable
 from numbers import Integral
 from typing import Any
+
+from scipy import sparse
 
 from dimetric._arrays.blocks import BLOCK_ENTRIES, row_blocks
 from dimetric._arrays.namespaces import Array
 from dimetric._compat import Progress
+from dimetric.learners._converted_progress import ConvertedProgress
 from dimetric.linalg.row_basis import MAX_DENSE_FEATURES, RowBasis
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.supervision.labels import Supervision, relative_weights
@@ -18,14 +20,17 @@ FEATURE_ATTRIBUTES = ("components_", "offset_", "means_", "centroids_")
 def fit_in_basis(
     learner: Any, X: Array, supervision: Supervision | None, progress: Progress
 ) -> dict[str, Any]:
-    """Fit a linear learner to dense coordinates of sparse samples, and return the metadata.
+    """Fit a learner, to dense coordinates if it needs them, and return the metadata.
 
-    The fitted attributes refer to the features. The metadata gets the type of the basis, the number
-    of coordinates and the fraction of the sum of squares that they keep.
+    A linear learner that gets sparse samples needs them. The fitted attributes refer to the
+    features. The metadata gets the type of the basis, the number of coordinates and the fraction of
+    the sum of squares that they keep.
     """
+    if learner._fits_sparse or not sparse.issparse(X):
+        return learner._learn(X, supervision, progress)
     basis = RowBasis.of(X, relative_weights(supervision))
     if basis.rows is None:
-        return learner._fit(basis.coordinates, supervision, progress)
+        return learner._learn(basis.coordinates, supervision, progress)
     _check_parameters(learner, X.shape, basis.rank)
     # A copy is fitted, because parameters such as `init` must also be converted.
     copy = object.__new__(type(learner))
@@ -43,7 +48,7 @@ def fit_in_basis(
         return fitted | lifted
 
     before = dict(vars(copy))
-    metadata = copy._fit(basis.coordinates, supervision, BasisProgress(progress, of_features))
+    metadata = copy._learn(basis.coordinates, supervision, ConvertedProgress(progress, of_features))
     fitted = {name: v for name, v in vars(copy).items() if v is not before.get(name, copy)}
     vars(learner).update(of_features(fitted))
     return metadata | {
@@ -51,18 +56,6 @@ def fit_in_basis(
         "basis_rank": basis.rank,
         "basis_energy": basis.energy,
     }
-
-
-class BasisProgress(Progress):
-    """Converts attributes fitted to coordinates to those of features, and passes them on."""
-
-    def __init__(
-        self, progress: Progress, of_features: Callable[[dict[str, Any]], dict[str, Any]]
-    ) -> None:
-        self._progress, self._of_features = progress, of_features
-
-    def step(self, fitted_attributes: Callable[[], dict[str, Any]]) -> bool:
-        return self._progress.step(lambda: self._of_features(fitted_attributes()))
 
 
 def _check_parameters(learner: Any, shape: tuple[int, int], rank: int) -> None:

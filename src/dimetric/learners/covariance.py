@@ -35,6 +35,9 @@ class Covariance(LinearMetric):
     reg : float, default=0.0
         Ridge added to :math:`\Sigma`, relative to the mean variance. A positive value gives M full
         rank.
+    identity_mix : float in [0, 1] or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        None stands for 0. The map then has n_features rows. "auto" would need labels.
 
     Attributes
     ----------
@@ -62,10 +65,12 @@ class Covariance(LinearMetric):
     _accepts_weights: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "reg": [Interval(Real, 0, None, closed="left")],
+        "identity_mix": [Interval(Real, 0, 1, closed="both"), None],
     }
 
-    def __init__(self, *, reg: float = 0.0) -> None:
+    def __init__(self, *, reg: float = 0.0, identity_mix: float | None = None) -> None:
         self.reg = reg
+        self.identity_mix = identity_mix
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         X, factor = rescale_for_squares(X)
@@ -112,6 +117,7 @@ class Covariance(LinearMetric):
             S, T, _ = self._whitened(moments, rounding)
             if T.shape[0] > 0:
                 metadata = self._set_fitted_attributes(S, T, X, is_root=True)
+                metadata |= self._mix_with_identity(self._given_mix())
                 self._metadata = metadata | {"time": perf_counter() - started}
         return self
 

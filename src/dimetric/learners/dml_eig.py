@@ -94,6 +94,10 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         smoothing allows and, in addition, the largest entry of the gradient is at most `tol` or an
         iteration gains at most ``tol / 10``. "frank_wolfe" stops when the logarithm is proven to be
         within `tol` of its optimum (relative to its total change if that is larger than 1).
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        "auto" chooses a on held-out samples or pairs. None stands for 0. The gap in the
+        metadata is that of the metric before mixing.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
@@ -152,6 +156,7 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         verbose: int = 0,
@@ -162,6 +167,7 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.verbose = verbose

@@ -89,6 +89,10 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         Tolerance. "lbfgs" stops when the largest entry of the gradient is at most `tol`, or an
         iteration decreases the objective by at most ``tol / 10``, relative to its value. "bregman"
         stops when the gap is at most `tol`, relative to the objective.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        "auto" chooses a on held-out samples or pairs. None stands for 0. The gap in the
+        metadata is that of the metric before mixing.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
@@ -152,6 +156,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     _accepts_weights = True
     _min_classes = 2
     _remedy = "Increase max_iter or tol, or lower gamma."
+    tol: float
 
     def __init__(
         self,
@@ -163,6 +168,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         verbose: int = 0,
@@ -175,6 +181,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.verbose = verbose

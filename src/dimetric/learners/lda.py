@@ -1,6 +1,7 @@
 """Linear discriminant analysis."""
 
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -8,42 +9,25 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
-from dimetric._arrays.validation import (
-    checked_samples_with_labels,
-    rescale_for_squares,
-)
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows
+from dimetric._arrays.validation import checked_samples_with_labels, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._warnings import warn
+from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._input import CLASS_PARAMETERS, encoded_labels
-from dimetric.learners._lda_scatter import (
-    ClassMoments,
-    Pencil,
-    ledoit_wolf_scatters,
-    pencil_of,
-)
+from dimetric.learners._lda_ridge import regularised_pencil
+from dimetric.learners._lda_scatter import ClassMoments, Pencil, ledoit_wolf_pencil, pencil_of
 from dimetric.learners._linear import LinearMetric
-from dimetric.learners._partial_fit import class_weight_in_block, weighted_rows
-from dimetric.linalg.row_basis import dense_block
+from dimetric.learners._partial_fit import (
+    class_weight_in_block,
+    supports_partial_fit,
+    weighted_rows,
+)
+from dimetric.linalg.row_basis import RowBasis, dense_block
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs, top_ratio
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
-
-
-def _supports_partial_fit(learner: "LDA") -> bool:
-    """Return True, or raise if the shrinkage does not allow partial_fit."""
-    if learner.shrinkage == "auto":
-        raise AttributeError(
-            "shrinkage='auto' needs all samples at once. For partial_fit, set shrinkage to None or "
-            "to a float in [0, 1]."
-        )
-    if isinstance(learner.class_weight, str):
-        raise AttributeError(
-            f"class_weight={learner.class_weight!r} needs all labels at once. For partial_fit, "
-            "pass a dict, or sample_weight."
-        )
-    return True
 
 
 class LDA(LinearMetric):
@@ -54,8 +38,8 @@ class LDA(LinearMetric):
               S_b = \sum_c \frac{n_c}{n} (\mu_c - \mu)(\mu_c - \mu)^T
 
     The rows of L are eigenvectors of :math:`S_w^{-1} S_b`, scaled so that :math:`L S_w L^T = I`
-    [1]_. If :math:`S_w` is singular (constant or repeated features, fewer samples than
-    features), the rows of L are restricted to its range. The weights :math:`w_i` are the
+    [1]_. If :math:`S_w` with the ridge is singular (constant or repeated features), the rows of L
+    are restricted to its range. The weights :math:`w_i` are the
     `sample_weight` of :meth:`fit`, by default 1. A sample of weight 2 counts as two equal samples:
     n is the sum of all weights, :math:`n_c` that of class c, and all means are weighted.
 
@@ -75,8 +59,17 @@ class LDA(LinearMetric):
         Shrinkage s: :math:`S_w` and the total covariance are replaced by
         :math:`(1 - s) S + s\, \mathrm{tr}(S) / d\, I`. "auto" shrinks the covariance of each class
         and the total covariance by the Ledoit-Wolf estimate [2]_ on standardised features.
-    reg : float, default=0.0
-        Ridge: :math:`reg\, \mathrm{tr}(S_w) / d\, I` is added to :math:`S_w`.
+    reg : float or "auto", default="auto"
+        Ridge: :math:`reg\, \mathrm{tr}(S_w) / d\, I` is added to :math:`S_w`. "auto" uses features
+        divided by their standard deviations, so that units do not matter. It stands for 0 if the
+        number of distinct labelled samples m is at least 10 d, and otherwise for
+        :math:`\min(1, \max(0.001, 0.5 (d / m - 0.1)))`. If the class means differ in a direction
+        in which no class varies, "auto" issues a warning, and is 0.001, so that the direction is
+        kept. If `shrinkage` is set, "auto" is 0.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric. Within the span of L, M is replaced by
+        :math:`(1 - a) M + a\, \mathrm{tr}(M) / k\, I`, where k is the number of rows of L. "auto"
+        chooses a on held-out samples. None stands for 0.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply the sample weights. "balanced" gives all classes the
         same total weight.
@@ -119,21 +112,25 @@ class LDA(LinearMetric):
 
     means_: Array
     _min_classes: ClassVar[int] = 2
+    _reduces_dimension: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
-        "reg": [Interval(Real, 0, None, closed="left")],
+        "reg": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        **MIX_PARAMETER,
         **CLASS_PARAMETERS,
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
     }
     _accepts_weights: ClassVar[bool] = True
+    _same_unit: bool = False  # whether the columns of X are coordinates that mix the features
 
     def __init__(
         self,
         n_components: int | None = None,
         *,
         shrinkage: float | str | None = None,
-        reg: float = 0.0,
+        reg: float | str = "auto",
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_weight: float = 0.1,
@@ -141,6 +138,7 @@ class LDA(LinearMetric):
         self.n_components = n_components
         self.shrinkage = shrinkage
         self.reg = reg
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.unlabelled_weight = unlabelled_weight
@@ -159,26 +157,24 @@ class LDA(LinearMetric):
             )
         if self.shrinkage == "auto":
             moments = ClassMoments.of(X, labels, root=False)
-            pencil = self._ledoit_wolf_pencil(X, labels)
+            pencil = ledoit_wolf_pencil(X, labels, self._given_reg())
             T, _ = pencil.whitening()
         else:
             if labels.weights is not None:  # a mean of 1 avoids overflow and underflow
                 labels = replace(labels, weights=labels.weights / np.mean(labels.weights))
             moments = ClassMoments.of(X, labels, root=X.shape[0] <= X.shape[1])
-            pencil = self._pencil(moments)
-            T, reliable = pencil.whitening()
+            pencil, T, reliable = self._whitened_pencil(moments)
             if not reliable:
                 moments = ClassMoments.of(X, labels, root=True)
-                pencil = self._pencil(moments)
-                T, _ = pencil.whitening()
+                pencil, T, _ = self._whitened_pencil(moments)
         self._set_fitted_attributes(moments, pencil, T)
         self._moments: Moments | None = None  # discard the blocks of partial_fit
         self._unlabelled_moments: Moments | None = None
         self.components_ = self.components_ * factor
         self.offset_, self.means_ = self.offset_ / factor, self.means_ / factor
-        return self._cast_to_dtype_of(X)
+        return self._cast_to_dtype_of(X) | {"reg": pencil.reg}
 
-    @available_if(_supports_partial_fit)
+    @available_if(supports_partial_fit)
     @fit_method
     def partial_fit(self, X: Array, y: Array | None = None, *, sample_weight: Any = None) -> Self:
         """Update the map with another block of samples.
@@ -220,15 +216,17 @@ class LDA(LinearMetric):
             n_unlabelled += self._metadata.get("n_unlabelled", 0)
         self._metadata = {} if self.unlabelled is None else {"n_unlabelled": n_unlabelled}
         self.classes_, self._moments = moments.classes, moments.labelled
-        self._unlabelled_moments = moments.unlabelled
+        self._unlabelled_moments, self._n_distinct = moments.unlabelled, moments.n_distinct
         enough = len(moments.classes) > min(self.n_components or 1, X.shape[1])
         if moments.labelled is None or not enough:
             return self
         within = moments.labelled.without_rounding_noise().spread
         if bool(namespace(within).any(within != 0)):
-            pencil = self._pencil(moments)
-            self._set_fitted_attributes(moments, pencil, pencil.whitening()[0])
-            self._metadata |= self._cast_to_dtype_of(X) | {"time": perf_counter() - started}
+            pencil, T, _ = self._whitened_pencil(moments)
+            self._set_fitted_attributes(moments, pencil, T)
+            self._metadata |= self._cast_to_dtype_of(X) | {"reg": pencil.reg}
+            self._metadata |= self._mix_with_identity(self._given_mix())
+            self._metadata["time"] = perf_counter() - started
         return self
 
     def _seen(self) -> ClassMoments | None:
@@ -237,7 +235,7 @@ class LDA(LinearMetric):
         labelled, unlabelled = parts
         if labelled is None and unlabelled is None:
             return None
-        return ClassMoments(self.classes_, labelled, unlabelled)
+        return ClassMoments(self.classes_, labelled, unlabelled, self._n_distinct)
 
     def _labels_of_block(self, y: np.ndarray, weights: np.ndarray | None) -> Labels:
         """Return the labels of a block of samples, with the weights of their classes."""
@@ -248,26 +246,22 @@ class LDA(LinearMetric):
             class_weight = class_weight_in_block(class_weight, np.unique(y).tolist())
         return encoded_labels(y, weights, self.unlabelled, class_weight)
 
-    def _pencil(self, moments: ClassMoments) -> Pencil:
-        """Return S_w and S_b with shrinkage."""
-        assert moments.labelled is not None
-        return pencil_of(
-            moments.labelled,
-            moments.total(),
-            n_features=self.n_features_in_,
-            shrinkage=float(self.shrinkage or 0.0),
-            reg=self.reg,
-            weight=self.unlabelled_weight,
+    def _whitened_pencil(self, moments: ClassMoments) -> tuple[Pencil, Array, bool]:
+        """Return S_w and S_b, the whitening of S_w, and whether it is accurate."""
+        d, shrinkage = self.n_features_in_, float(self.shrinkage or 0.0)
+        pencil_with = partial(
+            pencil_of, n_features=d, shrinkage=shrinkage, weight=self.unlabelled_weight
         )
+        if self.shrinkage is None and self.reg == "auto":
+            return regularised_pencil(
+                moments, pencil_with, n_features=d, same_unit=self._same_unit, name=self._name
+            )
+        pencil = pencil_with(moments, self._given_reg())
+        return pencil, *pencil.whitening()
 
-    def _ledoit_wolf_pencil(self, X: Array, labels: Labels) -> Pencil:
-        """Return S_w and S_b with Ledoit-Wolf shrinkage."""
-        within, between = ledoit_wolf_scatters(to_host(X), labels.codes, labels.weights)
-        ridge = self.reg / self.n_features_in_ * float(np.trace(within))
-        within, between = (
-            asarray_like(S, X, dtype=namespace(X).float64) for S in (within, between)
-        )
-        return Pencil(within, False, between, False, ridge)
+    def _given_reg(self) -> float:
+        """Return `reg`, or 0 for "auto" with shrinkage."""
+        return 0.0 if self.reg == "auto" else float(self.reg)
 
     def _set_fitted_attributes(self, moments: ClassMoments, pencil: Pencil, T: Array) -> None:
         """Set the fitted attributes from the whitening T of S_w."""
@@ -293,6 +287,9 @@ class LDA(LinearMetric):
         self.explained_variance_ratio_ = values / xp.where(total > 0, total, xp.ones_like(total))
         self.offset_, self.means_ = (moments.total() or labelled).mean, labelled.means
 
+    def _move_to_basis(self, basis: RowBasis) -> None:
+        self._same_unit = True
+
     def _axis_parameter(self) -> str:
         return "shrinkage='auto'" if self.shrinkage == "auto" else ""
 
@@ -313,5 +310,4 @@ class LDA(LinearMetric):
         return {
             "n_components": self.components_.shape[0],
             "accumulated_eigenvalues": float(xp.sum(self.explained_variance_ratio_)),
-            "reg": self.reg,
         }

@@ -143,13 +143,22 @@ class LDML(ConvexMetric[SimilarityObjective]):
     max_iter : int, default=100
         Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
         mini-batches, and the objectives in the metadata are means over mini-batches.
-    tol : float, default=1e-5
-        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
-    reg : float, default=0.0
+    tol : float or None, default=None
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. None stands for
+        1e-5 with early stopping: "lbfgs" stops after an iteration that raises the objective by at
+        most 0.0005. Later iterations often fit noise. A diagonal map
+        and one with fewer components than features are not stopped early.
+    reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        does not depend on their unit.
+        does not depend on their unit. None stands for 0.1 max(0, d / n - 0.1) with n distinct
+        samples, and with the variance of each feature in place of v. It is 0 for a diagonal map,
+        and with fewer components than features.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`,
+        or within the span of L if `n_components` is set. "auto" chooses a on held-out samples or
+        pairs. None stands for 0. The gap in the metadata is that before mixing.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
@@ -172,7 +181,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
     offset_ : array of shape (n_features,)
         Zeros.
     b_ : float
-        The threshold b, learned or given.
+        The threshold b, learned or given, of the distance before mixing.
     classes_ : ndarray of shape (n_classes,)
         Class labels, if the learner was fitted with labels.
     n_iter_ : int
@@ -195,7 +204,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> ldml = LDML().fit(X, y)
+    >>> ldml = LDML(reg=0.0, tol=1e-5).fit(X, y)
     >>> facts = ldml.metadata()
     >>> round(facts["final_objective"], 3), facts["gap"] < 0.01, round(ldml.b_, 1)
     (-0.151, True, 3.1)
@@ -207,6 +216,9 @@ class LDML(ConvexMetric[SimilarityObjective]):
     _maximises = True
     _supervision_kinds = ("y", "pairs")
     _accepts_weights = True
+    # Chosen by experiment, see docs/results/defaults.md.
+    _reg_factor = 0.1
+    _early_decrease = 0.0005
 
     def __init__(
         self,
@@ -217,9 +229,10 @@ class LDML(ConvexMetric[SimilarityObjective]):
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
-        tol: float = 1e-5,
-        reg: float = 0.0,
+        tol: float | None = None,
+        reg: float | None = None,
         warm_start: bool = False,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_reg: float = 0.0,
@@ -235,6 +248,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            identity_mix=identity_mix,
             class_weight=class_weight,
             unlabelled=unlabelled,
             unlabelled_reg=unlabelled_reg,
@@ -258,21 +272,16 @@ class LDML(ConvexMetric[SimilarityObjective]):
         theta = [1.0] if self.b is None else []
         if isinstance(supervision, Pairs):
             return ListedObjective.of_pairs(rule, X, supervision, theta, infimum=0.0)
-        return PairwiseObjective(
-            rule,
-            X,
-            checked_labels(supervision).codes,
-            theta,
-            weights=relative_weights(supervision),
-        )
+        labels, weights = checked_labels(supervision), relative_weights(supervision)
+        return PairwiseObjective(rule, X, labels.codes, theta, weights=weights)
 
     def _minimise(
         self, problem: Problem[SimilarityObjective], solver: Solver, callback: MapCallback
     ) -> Solution:
         solution = super()._minimise(problem, solver, callback)
         if self.b is None and not solver.uses_batches:
-            L = solution.map
-            best = likeliest_threshold(problem.objective, L, solution.theta)
+            L, objective = solution.map, problem.objective
+            best = likeliest_threshold(objective, L, solution.theta)
             value = best.value + ridge_penalty(L, problem.ridge)
             solution = Solution(L, best.x, replace(solution.result, value=value))
         return solution
@@ -291,9 +300,8 @@ class LDML(ConvexMetric[SimilarityObjective]):
         n_similar = objective.n_similar()
         if n_similar in (0, objective.n_terms):  # the best threshold is infinite
             return -np.inf, G
-        # At the best b, the slope is 0 up to rounding errors. To allow for these, the bound uses
-        # that the best b of any metric lies between log_odds and log_odds plus the largest squared
-        # distance.
+        # At the best b, the slope is 0 up to rounding errors. The bound allows for them: the best b
+        # of any metric lies between log_odds and log_odds plus the largest squared distance.
         log_odds = np.log(n_similar / (objective.n_terms - n_similar))
         largest = 4 * to_host(namespace(objective.points).max(objective.points**2, axis=0))
         c = value - float(np.vdot(L @ G, L)) + slope * (log_odds - float(b[0]))

@@ -96,6 +96,10 @@ class LSI(ConstrainedMetric[Objective]):
     tol : float, default=1e-5
         Tolerance on the logarithm of the objective. The solver stops when the largest entry of
         its gradient is at most `tol`, or an iteration gains at most ``tol / 10``.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`.
+        "auto" chooses a on held-out samples or pairs. None stands for 0. The gap in the
+        metadata is that of the metric before mixing.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
@@ -157,6 +161,7 @@ class LSI(ConstrainedMetric[Objective]):
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         verbose: int = 0,
@@ -167,6 +172,7 @@ class LSI(ConstrainedMetric[Objective]):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.verbose = verbose

@@ -84,12 +84,17 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. By default, the
         solver stops if an iteration explains less than 0.1 % more of the variance. Later iterations
         often fit noise.
-    reg : float, default=0.1
+    reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        depends neither on their unit nor on that of the targets. Use a larger value for noisy
-        targets and few samples.
+        depends neither on their unit nor on that of the targets. None stands for 0.1 with
+        the variance of each feature in place of v. Use a larger value for noisy targets and few
+        samples.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`,
+        or within the span of L if `n_components` is set.
+        "auto" chooses a on held-out samples. None stands for 0.
     unlabelled : float or None, default=None
         Value of `y` that marks samples without a target. These samples are ignored, unless
         ``unlabelled_reg > 0``.
@@ -148,8 +153,9 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-2,
-        reg: float = 0.1,
+        reg: float | None = None,
         warm_start: bool = False,
+        identity_mix: float | str | None = None,
         unlabelled: float | None = None,
         unlabelled_reg: float = 0.0,
         verbose: int = 0,
@@ -164,6 +170,7 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
         self.tol = tol
         self.reg = reg
         self.warm_start = warm_start
+        self.identity_mix = identity_mix
         self.unlabelled = unlabelled
         self.unlabelled_reg = unlabelled_reg
         self.verbose = verbose
@@ -171,6 +178,9 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
 
     def _learns_from_classes(self) -> bool:
         return False
+
+    def _default_reg(self, d: int, n: int) -> float:
+        return 0.1
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray

@@ -51,13 +51,22 @@ class NCMC(CentroidMetric):
     max_iter : int, default=50
         Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
         mini-batches, and the objectives in the metadata are means over mini-batches.
-    tol : float, default=1e-5
-        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
-    reg : float, default=0.0
+    tol : float or None, default=None
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. None stands for
+        1e-5 with early stopping: "lbfgs" stops after an iteration that raises the objective by at
+        most 0.0005. Later iterations often fit noise. A diagonal map
+        and one with fewer components than features are not stopped early.
+    reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        does not depend on their unit.
+        does not depend on their unit. None stands for 0.1 max(0, d / n - 0.1) with n distinct
+        samples, and with the variance of each feature in place of v. It is 0 for a diagonal map,
+        and with fewer components than features.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`,
+        or within the span of L if `n_components` is set.
+        "auto" chooses a on held-out samples. None stands for 0.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
@@ -105,7 +114,7 @@ class NCMC(CentroidMetric):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> learner = NCMC(n_centroids=[1, 2, 2], random_state=0).fit(X, y)
+    >>> learner = NCMC(n_centroids=[1, 2, 2], reg=0.0, random_state=0).fit(X, y)
     >>> learner.centroid_classes_
     array([0, 1, 1, 2, 2])
     >>> facts = learner.metadata()
@@ -128,9 +137,10 @@ class NCMC(CentroidMetric):
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 50,
-        tol: float = 1e-5,
-        reg: float = 0.0,
+        tol: float | None = None,
+        reg: float | None = None,
         warm_start: bool = False,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_reg: float = 0.0,
@@ -146,6 +156,7 @@ class NCMC(CentroidMetric):
             tol=tol,
             reg=reg,
             warm_start=warm_start,
+            identity_mix=identity_mix,
             class_weight=class_weight,
             unlabelled=unlabelled,
             unlabelled_reg=unlabelled_reg,

@@ -39,13 +39,23 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
     max_iter : int, default=50
         Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
         mini-batches, and the objectives in the metadata are means over mini-batches.
-    tol : float, default=1e-5
-        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
-    reg : float, default=0.0
+    tol : float or None, default=None
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. None stands for
+        1e-5 with early stopping: "lbfgs" stops after an iteration that raises the objective by at
+        most 0.0005. Later iterations often fit noise. A diagonal map
+        and one with fewer components than features are not stopped early.
+    reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
-        does not depend on their unit.
+        does not depend on their unit. None stands for 0.1 max(0, d / n - 0.1) with n distinct
+        samples, and with the variance of each feature in place of v. It is 0 for a diagonal map,
+        and with fewer components than features.
     warm_start : bool, default=False
         Whether to start from the map of the previous fit.
+    identity_mix : float in [0, 1], "auto" or None, default=None
+        Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`,
+        or within the span of L if `n_components` is set.
+        "auto" chooses a on held-out samples. None stands for 0. The gap in the
+        metadata is that of the metric before mixing.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, which multiplies the weights of its samples. "balanced" gives all
         classes the same total weight.
@@ -93,7 +103,7 @@ class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.neighbors import NearestCentroid
     >>> X, y = load_iris(return_X_y=True)
-    >>> learner = NCMML().fit(X, y)
+    >>> learner = NCMML(reg=0.0, tol=1e-5).fit(X, y)
     >>> learner.metadata()["final_objective"] > -0.05
     True
     >>> Z = learner.transform(X)

@@ -163,12 +163,16 @@ class Moments:
         squares = (
             xp.sum(self.spread**2, axis=0) if self.is_root else xp.linalg.diagonal(self.spread)
         )
-        size = xp.max(xp.abs(self.means), axis=0)
-        # The relative error of a mean is about sqrt(n) eps, so n squared errors sum to (n eps)^2.
-        varies = squares > (8 * max(self.n_samples, 1.0) * eps(self.means) * size) ** 2
-        varies = xp.astype(varies, self.means.dtype)
+        varies = xp.astype(self.exceeds_rounding(squares), self.means.dtype)
         spread = self.spread * varies if self.is_root else self.spread * varies * varies[:, None]
         return Moments(self.counts, self.means, spread, self.is_root)
+
+    def exceeds_rounding(self, squares: Array) -> Array:
+        """Return which features vary, given the sums of their squared deviations from a mean."""
+        xp = namespace(self.means)
+        size = xp.max(xp.abs(self.means), axis=0)
+        # The relative error of a mean is about sqrt(n) eps, so n squared errors sum to (n eps)^2.
+        return squares > (8 * max(self.n_samples, 1.0) * eps(self.means) * size) ** 2
 
     def moved_to(self, other: "Moments") -> "Moments":
         """Return the moments in the namespace and on the device of `other`."""

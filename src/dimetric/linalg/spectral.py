@@ -112,15 +112,21 @@ def whitening(
     """
     xp = namespace(B)
     d = B.shape[1]
-    if ridge > 0:
+    # Without scaling, the ridge only adds to the squared singular values of a root.
+    adds_to_squares = ridge > 0 and is_root and not by_feature
+    if ridge > 0 and not adds_to_squares:
         eye = xp.eye(d, dtype=B.dtype, device=B.device)
         B = xp.concat([B, ridge**0.5 * eye]) if is_root else B + ridge * eye
-        rounding = 0.0
+    rounding = 0.0 if ridge > 0 else rounding
     scale = xp.sqrt(xp.sum(B * B, axis=0)) if is_root else xp.sqrt(xp.linalg.diagonal(B))
     flat = scale <= rounding
     n_flat = int(xp.sum(xp.astype(flat, xp.int64)))
     scale = xp.where(flat, xp.inf, scale) if by_feature else xp.ones_like(scale)
-    if is_root:
+    if adds_to_squares:
+        _, s, V = xp.linalg.svd(B, full_matrices=B.shape[0] < d)
+        zeros = xp.zeros((d - s.shape[0],), dtype=s.dtype, device=s.device)
+        s = xp.sqrt(xp.concat([s, zeros]) ** 2 + ridge)
+    elif is_root:
         _, s, V = xp.linalg.svd(B / scale, full_matrices=False)
     else:
         values, V = largest_eigenpairs(B / scale / scale[:, None], d)

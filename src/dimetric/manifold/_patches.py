@@ -190,7 +190,8 @@ def _n_kept(spread: np.ndarray, n_components: int, k: int, limit: float) -> np.n
     """Return the number of directions of each patch that are not null directions.
 
     The spread in null directions is less than `limit` times the spread in the other directions.
-    The number is at least the dimension of the tangent space, and at most k - 1.
+    The number is at least the dimension of the tangent space, and at most k - 1, which leaves one
+    weight vector.
     """
     total = np.cumsum(spread, axis=1)
     ratio = total[:, -1:] / total[:, :-1] - 1  # spread in the further directions, over the first

@@ -59,9 +59,10 @@ class Isomap(LandmarkEmbedding):
 
     New samples are linked to their neighbours and placed by their geodesic distances.
 
-    With too few neighbours, the graph has several connected components (an open circuit). They are
-    joined by the shortest possible edges, and a warning is issued. With too many neighbours, edges
-    cross gaps (a short circuit). :func:`dimetric.manifold.scan_neighbors` detects both.
+    With too few neighbours, the graph has several connected components (an open circuit). Each is
+    joined to the 5 components nearest to it, by several edges between samples that are mutually
+    nearest, and a warning is issued. With too many neighbours, edges cross gaps (a short circuit).
+    :func:`dimetric.manifold.scan_neighbors` detects both.
 
     Parameters
     ----------

@@ -40,18 +40,20 @@ class LLE(Embedding):
     three recover the coordinates on the sheet up to a linear map.
 
     Duplicate samples count once and get the same coordinates. If the neighbour graph has several
-    connected components, a warning is issued and each is embedded separately. The embeddings are
-    then rotated, scaled and shifted to match the principal components of all samples.
+    connected components, a warning is issued and each is embedded separately. The coordinates of
+    each component are then mapped linearly to predict its samples best, and rotated and shifted to
+    match the principal components of all samples.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimension of the embedding.
     n_neighbors : int, default=5
-        Number of neighbours k. ``"hessian"`` requires more than
-        ``n_components * (n_components + 3) / 2``, and ``"modified"`` and ``"ltsa"`` require more
-        than `n_components`. Among neighbours at equal distance, the coordinates decide, not the
-        order of the rows.
+        Number of neighbours k. ``"modified"`` requires at least `n_components`. With exactly this
+        number, each sample has only one weight vector. ``"ltsa"`` requires more, because k + 1
+        samples of a tangent space of dimension k always fit it. ``"hessian"`` requires more than
+        ``n_components * (n_components + 3) / 2``, the number of first and second derivatives. Among
+        neighbours at equal distance, the coordinates decide, not the order of the rows.
     reg : float, default=1e-3
         Ridge of the weights, relative to the squared distances to the neighbours.
     method : {"standard", "modified", "hessian", "ltsa"}, default="standard"
@@ -120,7 +122,8 @@ class LLE(Embedding):
         k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))
         _, neighbors = metric_neighbors(points, k)
         parts = _components(neighbors)
-        if self.method == "standard":
+        one_weight_vector = self.method == "modified" and k == self.n_components
+        if self.method == "standard" or one_weight_vector:
             _warn_about_closed_groups(neighbors, len(parts))
         if len(parts) == 1:
             Y, error = self._embed_component(points, neighbors)
@@ -184,14 +187,14 @@ class LLE(Embedding):
         k = min(int(k), n_distinct - 1)
         least = {
             "standard": 1,
-            "modified": n_components + 1,
+            "modified": n_components,
             "hessian": n_components * (n_components + 3) // 2 + 1,
             "ltsa": n_components + 1,
         }[self.method]
         if k < least:
             raise ValueError(
                 f"n_neighbors={k} must be at least {least} with method={self.method!r} and "
-                f"n_components={n_components}."
+                f"n_components={n_components}. Increase n_neighbors or reduce n_components."
             )
         return k
 
@@ -207,7 +210,7 @@ def _components(neighbors: np.ndarray) -> list[np.ndarray]:
     if n_parts > 1:
         warn(
             f"The neighbour graph has {n_parts} connected components. Each was embedded separately "
-            "and aligned with the principal components of X. Increase n_neighbors to embed them "
+            "and placed by the principal components of X. Increase n_neighbors to embed them "
             "together.",
         )
     return [np.flatnonzero(label == part) for part in range(n_parts)]
@@ -233,16 +236,21 @@ def _warn_about_closed_groups(neighbors: np.ndarray, n_parts: int) -> None:
 def _align_components(
     X: np.ndarray, parts: list[np.ndarray], pieces: list[np.ndarray]
 ) -> np.ndarray:
-    """Align the coordinates of each component with the principal components of X.
+    """Place the coordinates of each component by the principal components of X.
 
-    Each component keeps the spread of its samples.
+    Eigenvectors define the coordinates of a component only up to a linear map. The linear map is
+    chosen that predicts the samples of the component best, by least squares. The prediction is
+    rotated to match the principal components, and keeps the distances between its samples.
     """
     k = pieces[0].shape[1]
     plane = PCA(k).fit_transform(X)
     Y = np.empty((len(X), k))
     for rows, piece in zip(parts, pieces, strict=True):
         centre = plane[rows].mean(axis=0)
-        U, _, V = np.linalg.svd(piece.T @ (plane[rows] - centre))
-        spread = np.linalg.norm(X[rows] - X[rows].mean(axis=0))
-        Y[rows] = centre + spread / np.linalg.norm(piece) * piece @ (U @ V)
+        # The columns of each piece are orthonormal, or 0 in a small component.
+        slopes = piece.T @ (X[rows] - X[rows].mean(axis=0))
+        axes, lengths, _ = np.linalg.svd(slopes, full_matrices=False)
+        predicted = piece @ (axes * lengths)
+        U, _, V = np.linalg.svd(predicted.T @ (plane[rows] - centre))
+        Y[rows] = centre + predicted @ (U @ V)
     return Y * (k**0.5 / np.linalg.norm(Y))

@@ -5,8 +5,8 @@ graphs, both directions of an edge are stored. Edges of length 0 between identic
 stored explicitly.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.row_order import canonical_order, distinct_rows
+from dimetric._arrays.row_order import canonical_order
 from dimetric._warnings import warn
+from dimetric.neighbors.bridges import bridged
 from dimetric.neighbors.metric_search import (
     Metric,
     distances_between,
@@ -59,7 +60,8 @@ class Neighborhood:
         X : array or sparse array of shape (n, d)
             Samples, or distances.
         connected : bool, default=False
-            Join the connected components by :func:`bridged`, and warn if there are several.
+            Join the connected components by
+            :func:`~dimetric.neighbors.bridges.bridged`, and warn if there are several.
 
         Examples
         --------
@@ -76,9 +78,10 @@ class Neighborhood:
             X = X[order]
         graph = undirected(self.links(X))
         if connected:
-            graph, bridges = bridged(graph, lambda rows: self._distances(X, rows))
+            parts = graph
+            graph, bridges = bridged(parts, partial(self._distances, X))
             if len(bridges):
-                _warn_about_bridges(bridges)
+                _warn_about_bridges(parts, bridges)
         edges = graph.tocoo()
         return sparse.csr_array((edges.data, (order[edges.row], order[edges.col])), shape=(n, n))
 
@@ -99,8 +102,8 @@ class Neighborhood:
         )
         return directed(indices, distances, X.shape[0] if points is None else points.shape[0])
 
-    def _distances(self, X: Any, rows: np.ndarray) -> np.ndarray:
-        """Return the distances from the given rows to all samples."""
+    def _distances(self, X: Any, rows: np.ndarray, columns: Any) -> np.ndarray:
+        """Return the distances between two sets of samples, given by indices."""
         if self.metric == "precomputed":
             if sparse.issparse(X):
                 parts = csgraph.connected_components(X, directed=False)[0]
@@ -108,8 +111,10 @@ class Neighborhood:
                     f"The graph X has {parts} connected components. Joining them needs all "
                     "distances. Pass a graph with more edges, or a dense distance matrix."
                 )
-            return X[rows]
-        return distances_between(X[rows], X, metric=self.metric, metric_params=self.metric_params)
+            return X[rows][:, columns]
+        return distances_between(
+            X[rows], X[columns], metric=self.metric, metric_params=self.metric_params
+        )
 
     def precomputed_edges(self, D: Any, *, exclude_self: bool = False) -> Graph:
         """Return the edges from precomputed distances, dense or sparse.
@@ -138,11 +143,12 @@ class Neighborhood:
         return _shortest_edges(sparse.vstack(parts, format="coo"), k, None, exclude_self)
 
 
-def _warn_about_bridges(bridges: np.ndarray) -> None:
+def _warn_about_bridges(parts: Graph, bridges: np.ndarray) -> None:
+    n_components = csgraph.connected_components(parts, directed=False)[0]
     warn(
-        f"The neighbour graph has {len(bridges) + 1} connected components. They were joined by the "
-        f"shortest bridging edges ({len(bridges)} added, the longest of length "
-        f"{bridges.max():.3g}). Increase n_neighbors or radius, or analyse the components "
+        f"The neighbour graph has {n_components} connected components. They were joined by "
+        f"{len(bridges)} bridging edges between mutually nearest samples, the longest of length "
+        f"{bridges.max():.3g}. Increase n_neighbors or radius, or analyse the components "
         "separately.",
     )
 
@@ -205,65 +211,3 @@ def undirected(graph: Graph) -> Graph:
     symmetric.sort_indices()
     lengths = graph.data[order[symmetric.data - 1]]
     return sparse.csr_array((lengths, symmetric.indices, symmetric.indptr), shape=graph.shape)
-
-
-def bridged(
-    graph: Graph, distances_from: Callable[[np.ndarray], np.ndarray]
-) -> tuple[Graph, np.ndarray]:
-    """Connect the components of a graph, and return it with the lengths of the added edges.
-
-    Each round adds, for each component but the largest, the shortest edge that leaves it. Rounds
-    are repeated until one component is left (Borůvka's algorithm). The total length of the added
-    edges is minimal.
-
-    Parameters
-    ----------
-    graph : csr_array of shape (n, n)
-        Undirected graph.
-    distances_from : callable
-        ``distances_from(rows)`` returns the distances from the given samples to all samples.
-
-    Examples
-    --------
-    >>> x = np.array([0.0, 1.0, 5.0, 6.0])
-    >>> parts = Neighborhood(1).graph(x[:, None])
-    >>> whole, bridges = bridged(parts, lambda rows: np.abs(x[rows, None] - x))
-    >>> whole.nnz - parts.nnz, bridges
-    (2, array([4.]))
-    """
-    n = graph.shape[0]
-    bridges = np.zeros(0)
-    while True:
-        n_components, label = csgraph.connected_components(graph, directed=False)
-        if n_components == 1:
-            return graph, bridges
-        left, right, length = _shortest_leaving(label, distances_from)
-        added = sparse.csr_array((length, (left, right)), shape=(n, n))
-        bridges = np.concatenate([bridges, added.data])
-        # Adding the graphs would drop bridges of length 0 between identical samples.
-        edges, added = graph.tocoo(), undirected(added).tocoo()
-        data = np.concatenate([edges.data, added.data])
-        ends = (np.concatenate([edges.row, added.row]), np.concatenate([edges.col, added.col]))
-        graph = sparse.csr_array((data, ends), shape=(n, n))
-
-
-def _shortest_leaving(
-    label: np.ndarray, distances_from: Callable[[np.ndarray], np.ndarray]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ends and lengths of the shortest edges that leave each component but the largest."""
-    sizes = np.bincount(label)
-    outside = np.flatnonzero(label != np.argmax(sizes))
-    nearest_to, length = np.empty(len(outside), np.int64), np.empty(len(outside))
-    for b in row_blocks(len(outside), max(1, BLOCK_ENTRIES // len(label))):
-        D = distances_from(outside[b]).astype(np.float64)  # a copy
-        D[label[outside[b]][:, None] == label] = np.inf
-        nearest_to[b] = np.argmin(D, axis=1)
-        length[b] = D[np.arange(len(D)), nearest_to[b]]
-    by_component = np.lexsort((length, label[outside]))
-    first = np.unique(label[outside][by_component], return_index=True)[1]
-    chosen = by_component[first]
-    left, right, length = outside[chosen], nearest_to[chosen], length[chosen]
-    # Two components may have the same shortest edge.
-    ends = np.sort(np.stack([left, right], axis=1), axis=1)
-    distinct = np.unique(distinct_rows(ends)[1], return_index=True)[1]
-    return left[distinct], right[distinct], length[distinct]

@@ -62,6 +62,5 @@ class Shares:
 
     block: NeighborBlock
     weights: np.ndarray  # (e,) weight of each of the equal points of an entry
-    totals: np.ndarray  # (b,) sums of the weights
     n_nearer: np.ndarray  # (b,) numbers of points nearer than the k-th distance
     n_tied: np.ndarray  # (b,) numbers of points at the k-th distance

@@ -131,9 +131,7 @@ class Neighborhoods:
         distances = distances.reshape(-1, k).astype(self.dtype, copy=False)
         return distances, indices.reshape(-1, k)
 
-    def sums(
-        self, values: Any, k: int, weights: WeightFunction | None = None, *, mean: bool = False
-    ) -> np.ndarray:
+    def sums(self, values: Any, k: int, weights: WeightFunction | None = None) -> np.ndarray:
         """Return the weighted sum of values over the k nearest points. Tied points share weight.
 
         Parameters
@@ -145,8 +143,6 @@ class Neighborhoods:
         weights : callable, optional
             Function that returns the weights of neighbours from their distances. Distances that are
             0 up to rounding are passed as 0. By default, all weights are 1.
-        mean : bool, default=False
-            Whether to divide by the sum of the weights.
 
         Returns
         -------
@@ -154,8 +150,7 @@ class Neighborhoods:
         """
         n_queries = self._query.n
         at_points = values if self._equal is None else self._equal.totals(values)
-        sums, totals = np.empty((n_queries, values.shape[1])), np.ones(n_queries)
-        own = np.zeros(n_queries)
+        sums, own = np.empty((n_queries, values.shape[1])), np.zeros(n_queries)
         rank_weights = None if weights is None else self._rank_weights(k, weights)
         for shares in self.shares(k, rank_weights):
             block, b = shares.block, len(shares.block.queries)
@@ -163,16 +158,14 @@ class Neighborhoods:
                 (shares.weights, block.points, block.starts), shape=(b, at_points.shape[0])
             )
             sums[block.queries] = _dense(matrix @ at_points)
-            if mean:
-                totals[block.queries] = shares.totals
             if self._has_own_entries:
                 own[block.queries] = shares.weights[block.starts[:-1]]
         if self._equal_queries is not None:
             index = self._equal_queries.index
-            sums, totals, own = sums[index], totals[index], own[index]
+            sums, own = sums[index], own[index]
         if self._has_own_entries:
             sums -= _dense(values * own[:, None])
-        return sums / totals[:, None] if mean else sums
+        return sums
 
     def sums_between(self, values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Return the sum of the values of the points whose distances are between two bounds.
@@ -219,16 +212,15 @@ class Neighborhoods:
         n_nearer, n_tied = block.n_points(nearer), block.n_points(tied)
         if weights is None:
             point_weights = np.where(nearer, 1.0, 0.0)
-            tied_weights, totals = (k - n_nearer) / n_tied, np.full(b, float(k))
+            tied_weights = (k - n_nearer) / n_tied
         else:
             running = np.cumsum(np.insert(weights, 0, 0.0, axis=1), axis=1)
             first, last = (np.minimum(ranks, k) for ranks in block.ranks)
             sums = running[owners, last] - running[owners, first]
             point_weights = np.where(nearer, sums / np.maximum(block.counts, 1), 0.0)
-            totals = running[:, -1]
-            tied_weights = (totals - running[np.arange(b), n_nearer]) / n_tied
+            tied_weights = (running[:, -1] - running[np.arange(b), n_nearer]) / n_tied
         point_weights = np.where(tied, tied_weights[owners], point_weights)
-        return Shares(block, point_weights, totals, n_nearer, n_tied)
+        return Shares(block, point_weights, n_nearer, n_tied)
 
     def _rank_weights(self, k: int, weights: WeightFunction) -> np.ndarray:
         """Return the weights of the k nearest points of each distinct query.

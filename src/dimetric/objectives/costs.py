@@ -1,4 +1,4 @@
-"""Costs between the targets of two samples.
+"""Costs between the targets of two samples, and the loss of NCA with costs.
 
 A cost gets the targets of the rows and of the columns of a block, and returns the cost of each pair
 in float64. Costs are at least 0.
@@ -10,10 +10,16 @@ from typing import Any
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, asarray_like, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric.objectives.side import Side
-from dimetric.objectives.softmax import Cost
+from dimetric.objectives.softmax import (
+    Cost,
+    NeighborChoiceRule,
+    expected_cost,
+    neighbor_probabilities,
+    weighted_by_row,
+)
 from dimetric.supervision.labels import sum_of_pair_weights
 
 MAX_SAMPLES_FOR_MEAN = 1000  # number of samples whose pairs determine the mean cost
@@ -216,3 +222,48 @@ def _without_itself(cost: Cost, xp: Any, side: Side, block: slice, fill: float) 
     """Return the costs of a block on the host, with `fill` for a sample and itself."""
     costs = to_host(cost(xp, side[block], side))
     return np.where(to_host(side[block].different_sample(side)), costs, fill)
+
+
+class CostRule(NeighborChoiceRule):
+    r"""The loss of NCA with costs: the expected cost of the neighbour that a sample picks.
+
+    With :math:`\bar{c}_i = \sum_j p_{ij} c_{ij}`, the derivatives are
+    :math:`W_{ij} = p_{ij} (\bar{c}_i - c_{ij})`.
+
+    Parameters
+    ----------
+    cost : callable
+        The cost between targets, see :mod:`dimetric.objectives.costs`.
+    mean : float
+        Mean cost of all pairs, by which costs are divided.
+    unit : float
+        The mean cost in the user's unit of the targets.
+    """
+
+    def __init__(self, cost: Cost, mean: float, unit: float) -> None:
+        self._cost, self._mean, self.unit = cost, mean, unit
+
+    def relative_cost(self, xp: Any, rows: Side, columns: Side) -> Array:
+        """Return the costs of a block, divided by the mean cost."""
+        return self._cost(xp, rows, columns) / self._mean
+
+    def fast(
+        self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
+    ) -> tuple[float, np.ndarray, float]:
+        """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
+        return expected_cost(Z, V, side, self.relative_cost)
+
+    def block(
+        self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
+    ) -> tuple[Array, Array, float]:
+        """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
+        P = neighbor_probabilities(xp, D, rows, columns)
+        C = xp.astype(self.relative_cost(xp, rows, columns), P.dtype)
+        means = xp.sum(P * C, axis=1, keepdims=True)
+        return weighted_by_row(xp, means, P * (means - C), rows)
+
+    def infimum(self, rows: Side, columns: Side) -> float:
+        """Return the mean of the smallest cost of each sample, or -inf if it is not known."""
+        if rows is not columns:
+            return -np.inf
+        return mean_smallest_cost(self.relative_cost, namespace(rows.positions), rows)

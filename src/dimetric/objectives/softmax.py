@@ -134,7 +134,7 @@ def nca(
 def expected_cost(
     Z: np.ndarray, V: np.ndarray, side: Side, cost: Cost
 ) -> tuple[float, np.ndarray, float]:
-    """Return the loss, Laplacian product and 0 for ``learners.nca.CostRule``."""
+    """Return the loss, Laplacian product and 0 for ``costs.CostRule``."""
 
     def weigh(P: np.ndarray, first: int, last: int) -> float:
         _probabilities(P, first, last, side)

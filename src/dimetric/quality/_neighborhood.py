@@ -13,7 +13,7 @@ from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.row_order import canonical_order
 from dimetric._arrays.validation import checked_array
 from dimetric._compat import take_samples
-from dimetric.learners._inner_learner import last_step
+from dimetric.learners._inner_learner import last_step, mapping_of
 from dimetric.learners._pair_explanation import explain_pair_of
 from dimetric.neighbors.metric_search import distances_between
 from dimetric.quality._distances import rounding_of_differences
@@ -164,7 +164,7 @@ def before_and_after(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
     learner = last
     if hasattr(last, "learner_"):
         # A classifier fits its learner to an array. None stands for the Euclidean distance.
-        X, learner = _as_array(X), last.learner_
+        X, learner = _as_array(X), mapping_of(last)
     if learner is not None and not hasattr(learner, "transform"):
         raise ValueError(
             f"{type(last).__name__} has no map. Pass a learner such as NCA, or a classifier that "

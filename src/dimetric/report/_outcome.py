@@ -1,15 +1,19 @@
-"""The results of a comparison of regressors in words."""
+"""The results of a comparison in words."""
 
 import numpy as np
 
 from dimetric.report._records import BASELINE, Choice
 from dimetric.report._task import number_text
+from dimetric.report._text import percent
 
 __all__ = ["outcome", "references_note", "rope_note"]
 
 
-def outcome(choice: Choice, target: str, n_neighbors: int) -> str:
-    """Return a sentence with the mean scores of the final, for a target that contains numbers.
+def outcome(choice: Choice, target: str, n_neighbors: int, classes: dict[str, int]) -> str:
+    """Return a sentence about the mean scores of the final, or "".
+
+    For classes, it warns if the best learner is no better than predicting the largest class. For
+    numbers, it has the mean scores of both distances.
 
     Parameters
     ----------
@@ -19,7 +23,24 @@ def outcome(choice: Choice, target: str, n_neighbors: int) -> str:
         Name of the target column.
     n_neighbors : int
         Number of nearest neighbours used for predictions.
+    classes : dict of str to int
+        Number of rows of each class. Empty if the target contains numbers.
     """
+    if choice.task.is_regression:
+        return _numbers(choice, target, n_neighbors)
+    return _largest_class(choice, classes) if classes else ""
+
+
+def _largest_class(choice: Choice, classes: dict[str, int]) -> str:
+    if choice.better_than_guess > 0.5:
+        return ""
+    largest = percent(max(classes.values()) / sum(classes.values()))
+    return (
+        f"{choice.best} is probably no better than always predicting the largest class ({largest})."
+    )
+
+
+def _numbers(choice: Choice, target: str, n_neighbors: int) -> str:
     task, means = choice.task, {n: float(np.mean(each)) for n, each in choice.final_scores.items()}
     best, baseline = task.text(means[choice.best]), task.text(means[BASELINE])
     if task.score == "mae":

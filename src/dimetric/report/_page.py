@@ -84,7 +84,7 @@ def render_report(record: ReportRecord) -> str:
         .render(
             record=record,
             baseline=BASELINE,
-            outcome=outcome(choice, record.target, record.n_neighbors) if is_regression else "",
+            outcome=outcome(choice, record.target, record.n_neighbors, record.classes),
             rope_note=rope_note(choice, record.rope, record.y) if is_regression else "",
             distribution=_distribution(record) if is_regression else {},
             errors=_mean_errors(insight),
@@ -130,14 +130,13 @@ def render_summary(
     n_rows : int, optional
         Number of rows. By default, the sum of the class sizes.
     """
-    is_regression = choice.task.is_regression
     return (
         _environment()
         .get_template("summary.html")
         .render(
             choice=choice,
             baseline=BASELINE,
-            outcome=outcome(choice, target, n_neighbors) if is_regression else "",
+            outcome=outcome(choice, target, n_neighbors, classes),
             dropped_notes=_dropped_notes(choice),
             n_rows=sum(classes.values()) if n_rows is None else n_rows,
             n_classes=len(classes),
@@ -245,7 +244,7 @@ def _example(record: ReportRecord, changed: ChangedNeighbors) -> _Example:
 
 def _explanations(record: ReportRecord) -> list[_Explanation]:
     """Explain changed neighbours, unless the fitted model uses the Euclidean distance."""
-    if record.choice.baseline_is_better:
+    if record.choice.chosen == BASELINE:
         return []
     return [_explanation(record, each) for each in record.insight.explained_changes]
 

@@ -78,7 +78,13 @@ class Choice:
     n_race_rows, n_final_rows : int
         Number of rows in the race and in the final.
     posterior : Posterior
-        Result of the Bayesian test of the baseline (left) against the best learner (right).
+        Result of the Bayesian test of the baseline (left) against the best learner (right), whose
+        scores were reduced by `selection_bias`. ``right`` is at most `better_than_guess`.
+    selection_bias : float
+        How much too good the best learner's score is because the same rows chose it (estimate).
+    better_than_guess : float
+        Probability that the best learner is better than always predicting the largest class, or
+        the mean of the numbers.
     task : Task
         What the target contains, and how predictions are scored.
     references : dict of str to ndarray of shape (n_folds,)
@@ -100,19 +106,27 @@ class Choice:
     n_race_rows: int
     n_final_rows: int
     posterior: Posterior = field(repr=False)
+    selection_bias: float = 0.0
+    better_than_guess: float = 1.0
     task: Task = CLASSIFICATION
     references: dict[str, np.ndarray] = field(default_factory=dict)
     reference_seconds: dict[str, float] = field(default_factory=dict)
 
     @property
-    def verdict(self) -> str:
-        """One sentence that says whether the best learner beats the baseline."""
-        return verdict(BASELINE, self.best, self.posterior)
+    def chosen(self) -> str:
+        """Name of the distance that the fitted model uses: `best`, or the baseline.
+
+        It is `best` if that is better with a probability above 50 %.
+        """
+        return self.best if self.posterior.right > 0.5 else BASELINE
 
     @property
-    def baseline_is_better(self) -> bool:
-        """Whether the baseline is probably better. The fitted model then uses the baseline."""
-        return self.posterior.left > max(self.posterior.rope, self.posterior.right)
+    def verdict(self) -> str:
+        """One sentence, or two, that say whether the best learner beats the baseline."""
+        sentence = verdict(BASELINE, self.best, self.posterior)
+        if self.chosen == self.best:
+            return sentence
+        return f"{sentence} No learner beat Euclidean, so the model uses the Euclidean distance."
 
     @property
     def mean_scores(self) -> dict[str, float]:

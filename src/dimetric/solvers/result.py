@@ -15,6 +15,7 @@ NO_DECREASE = "objective no longer decreases"
 INFIMUM_REACHED = "within tol of the infimum"
 STEP_TOO_SMALL = "the step size became too small"
 STOPPED_BY_CALLBACK = "stopped by a callback"
+STOPPED_EARLY = "stopped early, because the last iteration gained little"
 # These are followed by details. Compare them with ``reason.startswith``.
 DIVERGED = "diverged"
 STALLED = "stalled"

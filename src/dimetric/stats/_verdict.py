@@ -6,6 +6,7 @@ from dimetric.stats._bayes import Posterior
 __all__ = ["verdict"]
 
 CONFIDENT_PROBABILITY = 0.95  # below this probability a verdict is "inconclusive"
+ROUNDING = 1e-9  # exact probabilities that differ by less are tied
 TIE_STANDARD_ERRORS = 3  # probabilities that differ by fewer standard errors are tied
 
 
@@ -43,7 +44,7 @@ def verdict(baseline: str, learner: str, posterior: Posterior) -> str:
         return f"{subject} {predicate} ({percent} probability)."
     # Samples with one column belong to a test whose probabilities are exact.
     n_samples = len(posterior.samples) if posterior.samples.ndim == 2 else 0
-    margin = TIE_STANDARD_ERRORS * (2 * probability / n_samples) ** 0.5 if n_samples else 0.0
+    margin = TIE_STANDARD_ERRORS * (2 * probability / n_samples) ** 0.5 if n_samples else ROUNDING
     tied = [f"{start} {end}" for start, end, other in outcomes if other >= probability - margin]
     if len(tied) > 1:
         likely = "about equally likely" if n_samples else "equally likely"

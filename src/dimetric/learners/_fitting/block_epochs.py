@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from dimetric._arrays.namespaces import Array
 from dimetric._compat import fit_method
 from dimetric.learners._lda_scatter import merged_classes
-from dimetric.learners._partial_fit import class_weight_in_block
+from dimetric.learners._partial_fit import class_weight_in_block, refuse_auto
 
 # The point of an epoch is the mean of its iterates, which begin with the current map. After one
 # epoch of few mini-batches, the map would hardly change.
@@ -26,6 +26,7 @@ def _uses_batches(learner: Any) -> bool:
             f"solver={learner.solver!r} needs all samples at once. For partial_fit, set "
             "solver='sgd'."
         )
+    refuse_auto(learner, "identity_mix")
     return True
 
 
@@ -41,7 +42,8 @@ class BlockEpochsMixin:
         alone. The first call starts from `init`, or from the map of an earlier :meth:`fit`. The
         result is not that of one fit to all blocks: pairs of samples from different blocks do not
         contribute, and the last blocks have the largest effect. Use blocks of many samples of all
-        classes in random order, and pass over the data several times. Attributes other than the
+        classes in random order, and pass over the data several times. With `identity_mix`, a call
+        starts from the map before mixing. Attributes other than the
         map, ``classes_``, ``n_iter_`` and ``history_`` describe the last block.
 
         Parameters
@@ -80,7 +82,7 @@ def _for_block(learner: Any, y: Any) -> Any:
     """Return a copy of a learner for some epochs on a block. It starts from the learner's map."""
     copy = clone(learner).set_params(max_iter=EPOCHS, warm_start=True)
     if hasattr(learner, "components_"):
-        copy.components_ = learner.components_
+        copy.components_, copy._metadata = learner.components_, learner._metadata
     if isinstance(getattr(learner, "class_weight", None), dict) and y is not None:
         names = np.unique(np.asarray(y)).tolist()
         copy.set_params(class_weight=class_weight_in_block(learner.class_weight, names))

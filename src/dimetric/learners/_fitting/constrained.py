@@ -55,6 +55,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
     _accepts_weights = True
     _min_classes = 2
     _maximises = True
+    tol: float
     reg: float
     delta: float
     diagonal: bool = False  # whether M is diagonal

@@ -7,6 +7,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric.linalg.scatter import rounding_bounds
+from dimetric.objectives.objective import Ridge, ridge_penalty
 
 N_SAMPLES_FOR_SCALE = 1000  # about this many samples determine the centre and the scale
 # Exponent of the standard deviations in the scaling of the features, chosen by experiment. With 1,
@@ -16,6 +17,8 @@ SCALING_EXPONENT = 0.75
 # Larger deviations of a feature are clipped to this multiple of their 90 % quantile, so that
 # outliers do not determine the scaling.
 MAX_DEVIATION_IN_QUANTILES = 5.0
+# Outliers dominate the variance of a feature if the variance without them is below this fraction.
+MIN_FRACTION_OF_VARIANCE = 0.1
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,9 @@ class Coordinates:
     the span is kept, unless a ridge would drive it to zero.
 
     `mean_variance` is the mean variance of the features of :math:`u (x - c)`, or 1 if all features
-    are constant. `deviations` holds a robust standard deviation of each of these features, which is
-    0 if the feature is constant up to rounding.
+    are constant. `variances` holds the variance of each of these features, without outliers if they
+    dominate it. `deviations` holds robust standard deviations, which are 0 for features that are
+    constant up to rounding. Weights of samples do not affect them.
     """
 
     samples: Array
@@ -43,6 +47,7 @@ class Coordinates:
     start_outside: np.ndarray  # the part of the start outside of the span
     keeps_outside: bool
     mean_variance: float
+    variances: np.ndarray
     deviations: np.ndarray
 
     @classmethod
@@ -57,7 +62,7 @@ class Coordinates:
     ) -> Self:
         """Choose coordinates for samples in canonical order, and transform the start L0.
 
-        The weights of the samples affect only the mean variance. If `rotate` is False, Q is the
+        The weights of the samples affect only the variances. If `rotate` is False, Q is the
         identity. `keep_outside` says whether to keep the part of L0 outside of the span.
         """
         subset = to_host(X[:: max(1, X.shape[0] // N_SAMPLES_FOR_SCALE), :])
@@ -68,7 +73,9 @@ class Coordinates:
         rounding = sample_scale * eps(X) * float(namespace(X).max(namespace(X).abs(X)))
         deviations = sample_scale * _robust_deviations(subset - centre, to_host(rounding_bounds(X)))
         X, L0 = (X - asarray_like(centre, X)) * sample_scale, L0 / sample_scale
-        spread = _mean_variance(X, weights) or 1.0, deviations
+        variances = _variances(X, weights)
+        robust = np.where(deviations**2 < MIN_FRACTION_OF_VARIANCE * variances, deviations, np.inf)
+        spread = float(np.mean(variances)) or 1.0, np.minimum(variances, robust**2), deviations
         if X.shape[0] > X.shape[1] or not rotate:
             return cls(X, L0, sample_scale, None, np.zeros(0), keep_outside, *spread)
         Q = _span(X, rounding)
@@ -78,10 +85,23 @@ class Coordinates:
         outside = L0 - A0 @ basis.T
         return cls(samples, A0, sample_scale, basis, outside, keep_outside, *spread)
 
-    @property
-    def dropped_squared_norm(self) -> float:
-        """Squared norm of the part of the start that is dropped, or 0 if it is kept."""
-        return 0.0 if self.keeps_outside else float(np.sum(self.start_outside**2))
+    def ridge(self, weight: float, *, by_feature: bool) -> tuple[Ridge, float]:
+        r"""Return the ridge of a penalty on maps, and the penalty of the dropped part of the start.
+
+        The penalty is :math:`weight\, v |L|_F^2`, where v is the mean variance. If `by_feature`, it
+        is :math:`weight \sum_j v_j |L_j|^2` with the variance and the column of each feature, so it
+        does not depend on the units of single features. Outliers do not affect these variances.
+        """
+        if not by_feature or weight == 0:
+            ridge = weight * self.mean_variance
+            dropped = 0.0 if self.keeps_outside else float(np.sum(self.start_outside**2))
+            return ridge, ridge * dropped
+        V = weight * self.variances
+        if self.basis is None:
+            return np.diag(V), 0.0
+        R = self.basis.T @ (V[:, None] * self.basis)
+        whole = self.start @ self.basis.T + self.start_outside
+        return R, float(np.sum(whole**2 @ V)) - ridge_penalty(self.start, R)
 
     def feature_scaling(self, *, same_unit: bool) -> np.ndarray:
         r"""Return a preconditioner T, with :math:`L' = A T`, for features of different units.
@@ -116,13 +136,13 @@ class Coordinates:
         return A * self.sample_scale
 
 
-def _mean_variance(X: Array, weights: np.ndarray | None) -> float:
-    """Return the mean variance of the features."""
+def _variances(X: Array, weights: np.ndarray | None) -> np.ndarray:
+    """Return the variance of each feature."""
     xp = namespace(X)
     if weights is None:
-        return float(np.mean(to_host(xp.var(X, axis=0)), dtype=np.float64))
+        return to_host(xp.var(X, axis=0)).astype(np.float64)
     w = asarray_like(weights / np.sum(weights), X)
-    return float(xp.mean(w @ (X - w @ X) ** 2))
+    return to_host(w @ (X - w @ X) ** 2).astype(np.float64)
 
 
 def _robust_deviations(differences: np.ndarray, noise: np.ndarray) -> np.ndarray:

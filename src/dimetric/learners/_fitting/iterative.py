@@ -15,6 +15,7 @@ from dimetric._arrays.namespaces import Array
 from dimetric._compat import Interval, Progress, check_params
 from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem, Solution
 from dimetric.learners._fitting.verbose import report
+from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._linear import LinearMetric
 from dimetric.solvers import Result, Solver
 from dimetric.solvers.result import DIVERGED, FLAT_START, SLOW_START, STALLED
@@ -33,12 +34,14 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         "solver": [str, Solver],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        **MIX_PARAMETER,
         "verbose": ["verbose"],
     }
+    _default_tol: ClassVar[float] = 1e-5  # the value that ``tol=None`` stands for
     _remedy: ClassVar[str] = "Increase max_iter or tol, or scale the features."
     solver: str | Solver
     max_iter: int
-    tol: float
+    tol: float | None
     verbose: int
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
@@ -57,7 +60,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
             problem = self._problem(X, supervision)
             solution = self._minimise(problem, solver, callback)
             extra = self._extra_metadata(problem, solution)
-            if not (extra.get("gap_proven", False) and extra["gap"] <= self.tol):
+            if not (extra.get("gap_proven", False) and extra["gap"] <= self._used_tol()):
                 result = self._checked_for_plateau(problem, solution)
                 if result is not solution.result:
                     solution = replace(solution, result=result)
@@ -99,6 +102,10 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     def _extra_metadata(self, problem: Problem[ObjectiveT], solution: Solution) -> dict[str, Any]:
         """Return additional metadata, such as a certificate."""
         return {}
+
+    def _used_tol(self) -> float:
+        """Return the value of `tol` that is used if it is None."""
+        return self._default_tol if self.tol is None else self.tol
 
     def _solver(self) -> Solver:
         """Return the solver object, after validating its parameters."""

@@ -17,11 +17,12 @@ from dimetric._warnings import warn
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.block_epochs import BlockEpochsMixin
 from dimetric.learners._fitting.coordinates import Coordinates
+from dimetric.learners._fitting.early_stopping import EarlyStopping
 from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
 from dimetric.learners._fitting.graph_term import neighbor_scatter
 from dimetric.learners._fitting.iterative import IterativeMetric
-from dimetric.learners._fitting.ordering import in_canonical_order
-from dimetric.learners._fitting.plateau import MAX_SLOPE, TOO_LARGE, plateau, slope_in_scale
+from dimetric.learners._fitting.ordering import in_canonical_order, n_distinct
+from dimetric.learners._fitting.plateau import checked_for_plateau
 from dimetric.learners._fitting.problem import (
     MapCallback,
     MapFunction,
@@ -34,20 +35,15 @@ from dimetric.learners._fitting.start import (
     INIT_NAMES,
     automatic_start,
     check_diagonal,
+    check_rows_of_metric,
     checked_start,
     fitted_scale,
     fitted_theta,
     named_start,
 )
 from dimetric.linalg.row_basis import RowBasis
-from dimetric.objectives.objective import Objective, Ridge, ridge_matrix
+from dimetric.objectives.objective import Objective, ridge_matrix
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
-from dimetric.solvers.result import (
-    FLAT_START,
-    GRADIENT_BELOW_TOL,
-    NO_DECREASE,
-    SLOW_START,
-)
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import (
     Labels,
@@ -58,6 +54,7 @@ from dimetric.supervision.labels import (
 )
 
 LossT = TypeVar("LossT", bound=Objective)
+MAX_RATIO = 0.1  # of features to samples, without a penalty by default
 
 
 class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
@@ -80,7 +77,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "diagonal": ["boolean"],
         "init": [StrOptions(INIT_NAMES), "array-like"],
-        "reg": [Interval(Real, 0, None, closed="left")],
+        "reg": [Interval(Real, 0, None, closed="left"), None],
+        "tol": [*IterativeMetric._parameter_constraints["tol"], None],
         "warm_start": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "unlabelled": [Real, str, None],
@@ -92,8 +90,11 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
     _needs_class_neighbors: ClassVar[bool] = False
     # Whether a named start is rescaled to minimise the objective. Otherwise, its scale is fixed.
     _searches_start_scale: ClassVar[bool] = True
-    # Whether X contains coordinates instead of features, such as those of a kernel's feature space.
-    # They have the same unit.
+    # ``reg=None`` stands for this factor times the ratio of features to samples, minus 0.1.
+    _reg_factor: ClassVar[float] = 0.0
+    # With ``tol=None``, the fit stops early after an iteration that lowers the objective by less.
+    _early_decrease: ClassVar[float] = -np.inf
+    # Whether X contains coordinates, which have the same unit, such as those of a kernel's space.
     _same_unit: bool = False
 
     def __init__(
@@ -104,9 +105,10 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 50,
-        tol: float = 1e-5,
-        reg: float | None = 0.0,
+        tol: float | None = None,
+        reg: float | None = None,
         warm_start: bool = False,
+        identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_reg: float = 0.0,
@@ -121,6 +123,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         self.tol = tol
         self.reg = reg
         self.warm_start = warm_start
+        self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
         self.unlabelled_reg = unlabelled_reg
@@ -155,13 +158,12 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         X, supervision, order = in_canonical_order(X, supervision)
         X, factor = rescale_for_squares(X)  # all parameters are scale-free
         if not bool(namespace(X).any(X[:1, :] != X)):
-            warn(
-                f"{self._name} made no progress, because all samples are identical.",
-                ConvergenceWarning,
-            )
+            message = f"{self._name} made no progress, because all samples are identical."
+            warn(message, ConvergenceWarning)
         # In directions without variance, keep the start's map, unless a ridge would drive it to
         # zero, or the solver works on metrics, whose maps have another number of rows.
-        keep_outside = self._used_reg() == 0 and self._solver().steps_over == "maps"
+        reg = self._used_reg(X, supervision)
+        keep_outside = reg == 0 and self._solver().steps_over == "maps"
         start, is_rescaled = self._start(X, supervision, factor)
         # Unlabelled samples may vary outside of the span of the labelled samples.
         coordinates = Coordinates.of(
@@ -173,17 +175,18 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         )
         # The ratio is 1, unless X contains coordinates of sparse samples with more features.
         ratio = X.shape[1] / self.n_features_in_
-        unit = coordinates.mean_variance / X.shape[1] * ratio**2
-        ridge: Ridge = self._used_reg() * unit
+        weight = ratio**2 / X.shape[1]
+        by_feature = self.reg is None and not self._same_unit
+        ridge, dropped_penalty = coordinates.ridge(reg * weight, by_feature=by_feature)
         if graph is not None:
-            ridge = ridge_matrix(ridge, X.shape[1]) + self.unlabelled_reg * unit * graph
+            unit = self.unlabelled_reg * weight * coordinates.mean_variance
+            ridge = ridge_matrix(ridge, X.shape[1]) + unit * graph
         objective = self._objective(coordinates.samples, supervision, order)
         if objective.is_constant:  # the ridge alone would lead to a map of 0
             ridge = 0.0
         if is_rescaled:
-            scale, theta = fitted_scale(
-                objective, coordinates.start, ridge, search=self._searches_start_scale
-            )
+            search = self._searches_start_scale
+            scale, theta = fitted_scale(objective, coordinates.start, ridge, search=search)
             coordinates = coordinates.with_start_times(scale)
         else:
             theta = fitted_theta(objective, coordinates.start)
@@ -192,7 +195,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             start=coordinates.start,
             restore=lambda L: asarray_like(coordinates.map_of_samples(L) * factor, X),
             ridge=ridge,
-            ridge_outside=self._used_reg() * unit * coordinates.dropped_squared_norm,
+            reg=reg,
+            ridge_outside=dropped_penalty,
             sample_scale=coordinates.sample_scale * factor,
             theta=theta,
             preconditioner=coordinates.feature_scaling(same_unit=self._same_unit),
@@ -213,15 +217,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         if k is not None and k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
         if self._solver().steps_over == "metrics":
-            if k is not None and k < d:
-                name, what = f"{self._name}(solver={self.solver!r})", "features"
-                reduced = f"reduce the features first: make_pipeline(PCA({k}), {name})"
-                if hasattr(self, "_kernel_learner"):
-                    what, reduced = "coordinates", f"set kernel=Kernel(n_components={k})"
-                raise ValueError(
-                    f"solver={self.solver!r} learns a metric of all {d} {what} and cannot use "
-                    f"n_components={k}. Use another solver, or {reduced}."
-                )
+            check_rows_of_metric(self, d)
             k = None  # the number of rows is the rank of the metric
         if self.diagonal:
             check_diagonal(self, d, same_unit=self._same_unit)
@@ -232,9 +228,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             return start / factor, False
         if not isinstance(self.init, str):
             return checked_start(self.init, k, d, "init", diagonal=self.diagonal) / factor, False
-        codes = None
-        if isinstance(supervision, Labels):
-            codes = supervision.codes
+        codes = supervision.codes if isinstance(supervision, Labels) else None
         name = self.init
         if name == "auto":
             name = "identity" if self.diagonal else automatic_start(X, codes, k or d)
@@ -261,25 +255,26 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             self.init = basis.of_coordinates(checked_start(self.init, k, d, "init"))
 
     def _checked_for_plateau(self, problem: Problem[LossT], solution: Solution) -> Result:
-        result, reason = solution.result, ""
         if len(getattr(self, "classes_", ())) == 1 or problem.objective.is_constant:
-            return result
-        if result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL:
-            why = plateau(problem, solution, self.tol)
-            reason = f"{FLAT_START}, because distances are {why}" if why else ""
-        elif result.reason == NO_DECREASE and not isinstance(self.init, str):
-            is_steep = slope_in_scale(problem, solution) > MAX_SLOPE * max(1.0, abs(result.value))
-            reason = f"{SLOW_START}, because distances are {TOO_LARGE}" if is_steep else ""
-        return replace(result, converged=False, reason=reason) if reason else result
+            return solution.result
+        named, tol = isinstance(self.init, str), self._used_tol()
+        return checked_for_plateau(problem, solution, tol, named_start=named)
 
     def _minimise(self, problem: Problem[LossT], solver: Solver, callback: MapCallback) -> Solution:
         function = self._function(problem, solver)
-        solution = solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
-        result = converged_in_float32(solution.result, problem.objective)
+        tol, stopping = self._used_tol(), EarlyStopping(callback, self._least_decrease(solver))
+        solution = solve(function, solver, max_iter=self.max_iter, tol=tol, callback=stopping)
+        result = converged_in_float32(stopping.checked(solution.result), problem.objective)
         solution = replace(solution, result=result)
         if np.any(problem.ridge) or solver.uses_batches:
             return solution
-        return scaled_up_if_separable(problem.objective, solution, self.tol)
+        return scaled_up_if_separable(problem.objective, solution, tol)
+
+    def _least_decrease(self, solver: Solver) -> float:
+        """Return the decrease of the objective at which the fit stops early, or -inf."""
+        is_lbfgs = solver.models_curvature and solver.steps_over == "maps"
+        stops_early = self.tol is None and is_lbfgs and self._learns_full_map()
+        return self._early_decrease if stops_early else -np.inf
 
     def _function(self, problem: Problem[LossT], solver: Solver) -> MapFunction:
         """Return the function of a vector that the solver minimises."""
@@ -288,17 +283,28 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         )
 
     def _extra_metadata(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
-        return {"reg": self._used_reg()}
+        return {"reg": problem.reg}
 
-    def _used_reg(self) -> float:
-        """Return the value of `reg` that is used if it is None."""
-        return 0.0 if self.reg is None else self.reg
+    def _used_reg(self, X: Array, supervision: Supervision) -> float:
+        """Return `reg`, or its default for samples in canonical order."""
+        if self.reg is not None:
+            return self.reg
+        if isinstance(supervision, Labels) and supervision.n_classes in (1, X.shape[0]):
+            return 0.0  # nothing to learn, and the penalty alone would lead to a map of 0
+        return self._default_reg(self.n_features_in_, n_distinct(X))
+
+    def _default_reg(self, d: int, n: int) -> float:
+        """Return the default of `reg` for d features and n distinct samples."""
+        return self._reg_factor * max(0.0, d / n - MAX_RATIO) if self._learns_full_map() else 0.0
+
+    def _learns_full_map(self) -> bool:
+        """Return whether L has d x d parameters. With fewer, a map overfits less."""
+        return not self.diagonal and self.n_components in (None, self.n_features_in_)
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         """Warn if there is only one class, or if classes have too few samples to learn from."""
-        if isinstance(supervision, Targets) and np.all(
-            supervision.values[:1] == supervision.values
-        ):
+        targets = supervision.values if isinstance(supervision, Targets) else None
+        if targets is not None and np.all(targets[:1] == targets):
             warn(f"All targets are equal, so {self._name} has nothing to learn.")
         if not isinstance(supervision, Labels):
             return

@@ -52,3 +52,17 @@ def in_canonical_order(
     order = np.concatenate([kept, order[~has_label]])
     X = xp.take(X, asarray_like(kept, X, dtype=xp.int64), axis=0)
     return X, supervision.reordered(kept), order
+
+
+def n_distinct(X: Array) -> int:
+    """Return the number of distinct samples. Samples in canonical order are expected.
+
+    Copies of a sample count once, and so does a sample with a large weight.
+
+    Examples
+    --------
+    >>> n_distinct(np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 1.0]]))
+    2
+    """
+    is_new = namespace(X).any(X[1:, :] != X[:-1, :], axis=1)
+    return 1 + int(np.sum(to_host(is_new)))

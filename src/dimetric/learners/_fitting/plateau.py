@@ -1,5 +1,6 @@
 """Detect plateaus, where a solver stops because the gradient is small, far from an optimum."""
 
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -8,6 +9,14 @@ from dimetric._arrays.namespaces import asarray_like, to_host
 from dimetric.learners._fitting.problem import Problem, Solution
 from dimetric.learners._fitting.start import representative_part, squared_size
 from dimetric.objectives.objective import Objective, metric_gradient, ridge_penalty
+from dimetric.solvers import Result
+from dimetric.solvers.result import (
+    FLAT_START,
+    GRADIENT_BELOW_TOL,
+    NO_DECREASE,
+    SLOW_START,
+    STOPPED_EARLY,
+)
 
 TOO_LARGE = "too large"
 TOO_SMALL = "too small or all 0"
@@ -17,6 +26,30 @@ LARGE_SQUARED_SIZE = 1.0  # losses are flat at squared distances much larger or 
 MAX_SLOPE = 0.1
 
 LossT = TypeVar("LossT", bound=Objective)
+
+
+def checked_for_plateau(
+    problem: Problem[LossT], solution: Solution, tol: float, *, named_start: bool
+) -> Result:
+    """Return the result, changed to not converged if the solution is on a plateau.
+
+    Parameters
+    ----------
+    problem, solution
+        The problem and its solution.
+    tol : float
+        The tolerance of the gradient.
+    named_start : bool
+        Whether the start was chosen by name, so that its scale is not far too large.
+    """
+    result, reason = solution.result, ""
+    if result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL:
+        why = plateau(problem, solution, tol)
+        reason = f"{FLAT_START}, because distances are {why}" if why else ""
+    elif result.reason in (NO_DECREASE, STOPPED_EARLY) and not named_start:
+        is_steep = slope_in_scale(problem, solution) > MAX_SLOPE * max(1.0, abs(result.value))
+        reason = f"{SLOW_START}, because distances are {TOO_LARGE}" if is_steep else ""
+    return replace(result, converged=False, reason=reason) if reason else result
 
 
 def slope_in_scale(problem: Problem[LossT], solution: Solution) -> float:

@@ -36,6 +36,8 @@ class Problem(Generic[ObjectiveT]):
     ridge : float or ndarray of shape (d, d)
         Weight of the squared Frobenius norm of a map L of the points, or the matrix R of a penalty
         :math:`\mathrm{tr}(L R L^T)`.
+    reg : float
+        The value of `reg` that the ridge is computed from.
     ridge_outside : float
         Ridge penalty of the part of the start that the coordinates drop. It is added to the
         objective at the start only.
@@ -58,6 +60,7 @@ class Problem(Generic[ObjectiveT]):
     start: np.ndarray
     restore: Callable[[np.ndarray], Array]
     ridge: Ridge = 0.0
+    reg: float = 0.0
     ridge_outside: float = 0.0
     sample_scale: float = 1.0
     theta: np.ndarray = field(default_factory=lambda: np.zeros(0))

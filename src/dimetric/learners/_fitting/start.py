@@ -145,6 +145,21 @@ def check_diagonal(learner: Any, d: int, *, same_unit: bool) -> None:
             )
 
 
+def check_rows_of_metric(learner: Any, d: int) -> None:
+    """Raise if a learner has a solver over metrics of d features, but fewer components."""
+    k = learner.n_components
+    if k is None or k >= d:
+        return
+    name, what = f"{learner._name}(solver={learner.solver!r})", "features"
+    reduced = f"reduce the features first: make_pipeline(PCA({k}), {name})"
+    if hasattr(learner, "_kernel_learner"):
+        what, reduced = "coordinates", f"set kernel=Kernel(n_components={k})"
+    raise ValueError(
+        f"solver={learner.solver!r} learns a metric of all {d} {what} and cannot use "
+        f"n_components={k}. Use another solver, or {reduced}."
+    )
+
+
 def fitted_scale(
     objective: Objective, L0: np.ndarray, ridge: Ridge, *, search: bool = True
 ) -> tuple[float, np.ndarray]:

@@ -1,0 +1,94 @@
+"""Choose the best learner of a race, and estimate how much luck helped it."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dimetric.report._records import BASELINE
+
+__all__ = ["FAVOURITE", "best_learner", "selection_bias"]
+
+# The candidate that is best on average over many data sets.
+FAVOURITE = "Ensemble"
+
+
+def best_learner(scores: Mapping[str, np.ndarray]) -> str:
+    r"""Return the name of the learner with the best mean score in the folds of the race.
+
+    Scores of few folds are noisy, so the favourite is returned unless the best learner's lead over
+    it exceeds one standard error,
+
+    .. math:: s \sqrt{1 / K + 1 / (K - 1)}
+
+    Here s is the standard deviation of the differences in K folds. The second term corrects for the
+    training samples that folds have in common [1]_.
+
+    Parameters
+    ----------
+    scores : mapping of str to ndarray of shape (n_folds,)
+        Test scores of all learners in the same folds. Greater is better.
+
+    References
+    ----------
+    .. [1] C. Nadeau, Y. Bengio, "Inference for the generalization error", Machine Learning 52,
+       2003.
+
+    Examples
+    --------
+    >>> scores = {"NCA": np.array([0.9, 0.7, 0.8]), "Ensemble": np.array([0.8, 0.8, 0.7])}
+    >>> best_learner(scores)
+    'Ensemble'
+    >>> best_learner(scores | {"LDA": np.array([0.9, 0.9, 0.9])})
+    'LDA'
+    """
+    best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
+    if FAVOURITE not in scores:
+        return best
+    lead = scores[best] - scores[FAVOURITE]
+    is_clear = lead.mean() > np.sqrt(lead.var(ddof=1) * _variance_factor(len(lead)))
+    return best if is_clear else FAVOURITE
+
+
+def selection_bias(scores: Mapping[str, np.ndarray], best: str) -> float:
+    r"""Return by how much the mean score of the best learner is too high because it was chosen.
+
+    The mean scores of the learners are shrunk towards their common mean, as in an empirical Bayes
+    estimate. The bias is the part of the best learner's lead that is lost:
+
+    .. math:: b = \min(1, v / V) (\bar x_{best} - \bar x)
+
+    V is the variance of the learners' mean scores, and v the part of it that noise explains: the
+    variance of the scores that remains when the means of learners and of folds are removed, times
+    :math:`1 / K + 1 / (K - 1)` for K folds. The bias is 0 for a single learner, and for the
+    favourite, which was not chosen by its score.
+
+    Parameters
+    ----------
+    scores : mapping of str to ndarray of shape (n_folds,)
+        Test scores of all learners in the same folds. Greater is better.
+    best : str
+        Name of the best learner.
+
+    Examples
+    --------
+    >>> scores = {"A": np.array([0.9, 0.7, 0.8]), "B": np.array([0.6, 0.8, 0.7])}
+    >>> round(selection_bias(scores, "A"), 2)  # the learners differ by luck alone
+    0.05
+    >>> round(selection_bias({"A": np.array([0.9, 0.8]), "B": np.array([0.5, 0.4])}, "A"), 2)
+    0.0
+    """
+    table = np.array([each for name, each in scores.items() if name != BASELINE])
+    n_learners, n_folds = table.shape
+    if n_learners == 1 or best == FAVOURITE:
+        return 0.0
+    means = table.mean(axis=1)
+    noise = table - means[:, None] - table.mean(axis=0) + table.mean()
+    noise_variance = np.sum(noise**2) / ((n_learners - 1) * (n_folds - 1))
+    variance, of_noise = means.var(ddof=1), noise_variance * _variance_factor(n_folds)
+    lead = scores[best].mean() - table.mean()
+    return float(lead * (of_noise / variance if of_noise < variance else 1.0))
+
+
+def _variance_factor(n_folds: int) -> float:
+    """Return the variance of a mean over folds, relative to the variance of one fold."""
+    return 1 / n_folds + 1 / (n_folds - 1)
