@@ -383,3 +383,17 @@ def test_a_classifier_is_compared_by_its_own_predictions():
     assert len(found.insight.corrected_errors) > len(found.insight.new_errors)
     assert next(iter(found.insight.importance)) == found.samples.feature_names[0]
     assert "centroids" in found._repr_html_()
+
+
+def test_a_rare_class_does_not_keep_a_good_learner_out_of_the_model():
+    X = np.random.default_rng(0).normal(size=(400, 12))
+    choice = choose(X, (X[:, 0] > 1.64).astype(int), {"LDA": LDA()}, seconds=3)
+    assert choice.better_than_guess > 0.5
+    assert choice.chosen == "LDA"
+
+
+def test_luck_in_the_race_does_not_make_a_learner_worse_than_euclidean(rng):
+    X, y = rng.normal(size=(90, 6)), np.arange(90) % 2
+    choice = choose(X, y, {"LDA": LDA(), "PCA": PCA(1), "PCA2": PCA(2)}, seconds=3)
+    lead = np.mean(choice.final_scores[choice.best] - choice.final_scores["Euclidean"])
+    assert 0 <= choice.selection_bias <= max(0, lead)

@@ -1,9 +1,11 @@
 """Tests specific to LDA: the generalised eigenvalue problem, shrinkage and singular scatters."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.linalg
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -205,10 +207,23 @@ def test_constant_features_with_fewer_samples_than_features_are_kept(rng):
     assert np.argmax(np.sum(lda.components_**2, axis=0)) == 7
 
 
+def test_a_feature_that_is_constant_within_classes_separates_them_despite_many_others(rng):
+    X, y = rng.normal(size=(120, 40)), np.arange(120) % 3
+    X[:, 0] = y
+    with pytest.warns(UserWarning, match=KEPT):
+        lda = LDA().fit(X[:60], y[:60])
+    assert lda.metadata()["reg"] == pytest.approx(1e-3)
+    Z = lda.transform(X)
+    nearest = np.argmin(cdist(Z[60:], Z[:60]), axis=1)
+    assert np.mean(y[:60][nearest] == y[60:]) > 0.98
+
+
 def test_starts_by_lda_do_not_warn(rng):
     X, y = rng.normal(size=(300, 4)), np.arange(300) % 3
     X[:, 3] = y
-    NCA(2, init="lda").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert NCA(2, init="lda").fit(X, y).metadata()["converged"]
 
 
 def test_kernels_use_the_same_ridge_in_all_directions(rng):
