@@ -11,7 +11,8 @@ from sklearn.preprocessing import MinMaxScaler
 import dimetric
 from dimetric import KDA, LDA, NCA, NCMML, PCA, NCMClassifier
 from dimetric.advice._candidates import candidate_grid, candidate_learners
-from dimetric.advice._choose import _limit_to_time, choose
+from dimetric.advice._choose import choose
+from dimetric.advice._final import limit_to_time
 from dimetric.advice._insight import insight
 from dimetric.advice._race import run_race, scores_on_common_folds
 from dimetric.advice._race_options import RaceOptions
@@ -229,12 +230,12 @@ def test_short_time_still_gives_scores(monkeypatch):
 def test_grids_shrink_to_fit_the_time():
     grid = {"a": [1, 2, 3], "b": [1, 2]}
     options = RaceOptions(3, 5, 1, 0)
-    assert _limit_to_time(grid, 1.0, 5 * 19.0, options) == (grid, 1)
-    assert _limit_to_time(grid, 1.0, 5 * 19.0 * 9, options) == (grid, 4)
-    assert _limit_to_time(grid, 1.0, 5 * 13.0, options) == ({"a": [1, 2], "b": [1, 2]}, 1)
-    assert _limit_to_time(grid, 1.0, 5.0, options) == ({}, 1)
-    assert _limit_to_time(grid, 1.0, 0.1, options) == ({}, 1)
-    assert _limit_to_time({}, 0.0, 1.0, options) == ({}, 4)
+    assert limit_to_time(grid, 1.0, 5 * 19.0, options) == (grid, 1)
+    assert limit_to_time(grid, 1.0, 5 * 19.0 * 9, options) == (grid, 4)
+    assert limit_to_time(grid, 1.0, 5 * 13.0, options) == ({"a": [1, 2], "b": [1, 2]}, 1)
+    assert limit_to_time(grid, 1.0, 5.0, options) == ({}, 1)
+    assert limit_to_time(grid, 1.0, 0.1, options) == ({}, 1)
+    assert limit_to_time({}, 0.0, 1.0, options) == ({}, 4)
 
 
 @pytest.mark.parametrize("n_features", [1, 4, 64, 500, 5000])

@@ -198,7 +198,8 @@ def test_report_and_model_file(frame_comparison, frame, tmp_path):
     about = dimetric.describe(tmp_path / "wine.dimetric")["about"]
     assert about == {"data": "a data frame", "target": "kind", "verdict": frame_comparison.verdict}
     page = (tmp_path / "wine.html").read_text(encoding="utf-8")
-    assert frame_comparison.verdict in page
+    assert frame_comparison.choice.verdict in page
+    assert "Baseline: always predicting the largest class is 40.1 % accurate." in page
     assert "dimetric predict" in page
     page = (tmp_path / "alone.html").read_text(encoding="utf-8")
     assert "comparison.save(&#39;table.dimetric&#39;)" in page
@@ -246,7 +247,8 @@ def test_model_is_euclidean_if_that_is_better():
     found = dimetric.compare(rings, np.repeat(["in", "out"], 100), learners=[LDA()], budget=5,
                              random_state=0)  # fmt: skip
     assert found.verdict.startswith("LDA is worse than Euclidean")
-    assert found.verdict.endswith("so the model uses the Euclidean distance.")
+    assert "No learner beat Euclidean, so the model uses the Euclidean distance." in found.verdict
+    assert found.verdict.endswith("always predicting the largest class is 50.0 % accurate.")
     assert found.best == "LDA"
     assert found.chosen == found.to_dict()["verdict"]["chosen"] == "Euclidean"
     assert found.learner[-1].learner_ is None

@@ -1,14 +1,11 @@
 """dimetric.compare with numbers as targets."""
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_diabetes, make_friedman1
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import r2_score
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -18,7 +15,7 @@ from dimetric.advice import insight
 from dimetric.advice._candidates import candidate_grid, candidate_learners
 from dimetric.advice._choose import choose
 from dimetric.advice._race_options import RaceOptions
-from dimetric.advice._references import reference_scores
+from dimetric.advice._references import reference_models, reference_scores
 from dimetric.advice._samples import labelled_samples
 from dimetric.advice._split_rows import split_rows
 from dimetric.advice._stratified import strata
@@ -44,15 +41,6 @@ X = RNG.standard_normal((90, 6))
 PRICE = 1000 + 100 * (2 * X[:, 0] + X[:, 1])
 # Enough time for all folds on a busy machine, so that results do not depend on the time.
 FAST = {"learners": {"Weights": Weights()}, "budget": 120.0, "random_state": 0, "cv": 3}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_forest():
-    """Let the random forest have few trees, to save time."""
-    with pytest.MonkeyPatch.context() as patch:
-        forest = partial(RandomForestRegressor, n_estimators=3)
-        patch.setattr("dimetric.advice._references.RandomForestRegressor", forest)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -132,18 +120,19 @@ def test_results_as_a_dictionary(comparison):
     assert found["score"] == "r2"
     assert found["classes"] == {}
     names = {row["learner"] for row in found["references"]}
-    assert names == {"Mean prediction", "Ridge", "Random forest"}
+    assert names == {"Mean prediction", "Ridge", "RBF SVM", "Random forest", "Gradient boosting"}
     assert found["verdict"]["text"] == comparison.verdict
     assert found["verdict"]["rope"] == 0.01
 
 
 def test_reference_models_that_are_too_slow_are_dropped(monkeypatch):
     options = RaceOptions(3, 3, None, 0, task=Task("continuous", "r2"))
-    found = reference_scores(X, PRICE, [0, 1, 2], 60.0, options)
+    models = reference_models(options)
+    found = reference_scores(models, X, PRICE, [0, 1, 2], 60.0, options)
     assert {len(each) for each in found.scores.values()} == {3}
     monkeypatch.setattr("dimetric.advice._references.perf_counter", lambda: next(clock))
     clock = iter(np.concatenate([np.zeros(14), 1e6 * np.arange(99)]))
-    found = reference_scores(X, PRICE, [0, 1, 2], 60.0, options)
+    found = reference_scores(models, X, PRICE, [0, 1, 2], 60.0, options)
     assert "Mean prediction" in found.scores
     assert found.dropped["Random forest"] == "The time limit was reached."
 

@@ -248,15 +248,43 @@ def test_the_learner_is_chosen_if_it_is_probably_better(record, worse, better, s
     assert choice.verdict.endswith(sentence) != ships
 
 
-def test_page_warns_if_the_largest_class_predicts_as_well(record):
-    warning = "LDA <b> is probably no better than always predicting the largest class ("
-    assert warning not in Page(render_report(record)).words
-    record = replace(
-        record,
-        classes={"a": 9, "b": 1},
-        choice=replace(record.choice, better_than_guess=0.4),
+def test_page_names_the_largest_class(record):
+    baseline = "Baseline: always predicting the largest class is 30.0 % accurate."
+    record = replace(record, choice=replace(record.choice, majority=0.3))
+    words = Page(render_report(record)).words
+    assert baseline in words
+    assert "below this baseline" not in words
+    choice = replace(record.choice, better_than_guess=0.4)
+    words = Page(render_report(replace(record, choice=choice))).words
+    assert f"{baseline} LDA <b> is probably no better." in words
+    scores = {"Euclidean": np.array([0.1, 0.2]), record.choice.best: np.array([0.5, 0.3])}
+    choice = replace(record.choice, final_scores=scores)
+    words = Page(render_report(replace(record, choice=choice))).words
+    assert f"{baseline} Euclidean is below this baseline." in words
+
+
+@pytest.mark.parametrize(
+    ("name", "better", "phrase", "distance"),
+    [
+        ("Random forest", 0.9, "a random forest", "learned"),
+        ("RBF SVM", 0.2, "an RBF SVM", "Euclidean"),
+        ("Gradient boosting", 0.9, "gradient boosting", "learned"),
+    ],
+)
+def test_verdict_recommends_a_reference_that_is_clearly_better(
+    record, name, better, phrase, distance
+):
+    posterior = Posterior(0.0, 1 - better, better, np.empty(0))
+    choice = replace(record.choice, posterior=posterior, best_reference=name)
+    unclear = replace(choice, reference_posterior=Posterior(0.0, 0.06, 0.94, np.empty(0)))
+    assert choice.better_reference is unclear.better_reference is None
+    assert "for prediction" not in unclear.verdict
+    clear = replace(choice, reference_posterior=Posterior(0.0, 0.04, 0.96, np.empty(0)))
+    assert clear.better_reference == name
+    assert clear.verdict == unclear.verdict + (
+        f" Use {phrase} for prediction; the {distance} distance is still the best one for search "
+        "and pictures."
     )
-    assert f"{warning}90.0 %)." in Page(render_report(record)).words
 
 
 def test_page_says_that_the_learner_is_not_used(record):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric.advice._race_options import RaceOptions, pipeline_grid
+from dimetric.advice._race_options import RaceOptions
 from dimetric.advice._settings import SETTINGS
 from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._run import run
@@ -191,72 +191,3 @@ def _finished_cells(cells: list[Cell], names: Iterable[str]) -> dict[str, dict[i
 
 def _common_folds(done: dict[str, dict[int, Cell]]) -> list[int]:
     return sorted(set.intersection(*(set(cells) for cells in done.values())))
-
-
-def run_final(
-    pair: dict[str, Any],
-    X: np.ndarray,
-    y: np.ndarray,
-    seconds: float,
-    options: RaceOptions,
-    *,
-    param_grids: dict[str, Any] | None,
-    n_repeats: int,
-) -> tuple[dict[str, np.ndarray], int]:
-    """Run repeated cross-validation of two learners, with parameters tuned within each fold.
-
-    Parameters
-    ----------
-    pair : dict of str to learner
-        The baseline and the best learner.
-    X, y : ndarray
-        Samples, and their classes or numbers.
-    seconds : float
-        Approximate time of the final. The first repeat is always completed.
-    options : RaceOptions
-        Number of folds, neighbours and processes, and the seed.
-    param_grids : dict of str to grid, or None
-        Grids of parameters to tune, by the name of the learner.
-    n_repeats : int
-        Largest number of repeats. Each repeat splits the rows into new folds.
-
-    Returns
-    -------
-    scores : dict of str to ndarray of shape (n_complete * n_folds,)
-        Test scores of both learners.
-    n_complete : int
-        Number of repeats that were completed in time.
-    """
-    deadline = perf_counter() + seconds
-    grids = {name: pipeline_grid(grid) for name, grid in (param_grids or {}).items()}
-    cells_per_repeat = options.cv * len(pair)
-
-    def stop(cells: list[Cell]) -> bool:
-        failed = any(cell.status != "ok" for cell in cells)
-        first_is_complete = sum(cell.repeat == 0 for cell in cells) == cells_per_repeat
-        return failed or (first_is_complete and perf_counter() > deadline)
-
-    cells = run(
-        {name: options.pipeline(learner) for name, learner in pair.items()},
-        {"data": (X, y)},
-        n_repeats=n_repeats,
-        param_grids=grids,
-        tuning_cv=SETTINGS.tuning_folds,
-        random_state=options.random_state,
-        stop=stop,
-        **options.for_run("final", len(y)),
-    ).cells
-    for cell in cells:
-        if cell.status != "ok":
-            reason = cell.message or cell.status
-            raise ValueError(f"{cell.learner} could not be evaluated: {reason}")
-    counts = Counter(cell.repeat for cell in cells)
-    complete = [repeat for repeat, count in counts.items() if count == cells_per_repeat]
-    counted = sorted(
-        (cell for cell in cells if cell.repeat in complete),
-        key=lambda cell: (cell.repeat, cell.fold),
-    )
-    scores = {
-        name: np.array([cell.test for cell in counted if cell.learner == name]) for name in pair
-    }
-    return scores, len(complete)

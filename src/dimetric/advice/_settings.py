@@ -21,10 +21,7 @@ class RaceSettings:
         Fractions of that time for the race, and for the final. The remaining 0.15 is for the
         tuning, and for fits that end after their deadline.
     reference_fraction : float
-        Largest fraction of that time for each reference model of regression. It is taken from the
-        time of the final.
-    min_reference_seconds : float
-        Time that a reference model may take in any case.
+        Fraction of that time for all reference models. It is taken from the time of the final.
     race_rows_per_root_second : int
         Largest number of rows in the race if there is one second for the race, the final and the
         tuning together. The time of a fit grows with the number of pairs of rows, so the number of
@@ -97,7 +94,6 @@ class RaceSettings:
     race_fraction: float = 0.45
     final_fraction: float = 0.4
     reference_fraction: float = 0.15
-    min_reference_seconds: float = 3.0
     race_rows_per_root_second: int = 250
     min_race_rows: int = 200
     max_race_values: int = 4_000_000

@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from dimetric.report._records import BASELINE, Choice
+from dimetric.report._choice import BASELINE, Choice, in_sentence
 from dimetric.report._task import number_text
 from dimetric.report._text import percent
 
-__all__ = ["outcome", "references_note", "rope_note"]
+__all__ = ["baseline_note", "outcome", "references_note", "rope_note"]
 
 
 def outcome(choice: Choice, target: str, n_neighbors: int, classes: dict[str, int]) -> str:
-    """Return a sentence about the mean scores of the final, or "".
+    """Return sentences about the mean scores of the final.
 
-    For classes, it warns if the best learner is no better than predicting the largest class. For
-    numbers, it has the mean scores of both distances.
+    For classes, they name the score of always predicting the largest class, and say which distance
+    is below it. For numbers, they have the mean scores of both distances.
 
     Parameters
     ----------
@@ -28,16 +28,36 @@ def outcome(choice: Choice, target: str, n_neighbors: int, classes: dict[str, in
     """
     if choice.task.is_regression:
         return _numbers(choice, target, n_neighbors)
-    return _largest_class(choice, classes) if classes else ""
+    return baseline_note(choice) if classes else ""
 
 
-def _largest_class(choice: Choice, classes: dict[str, int]) -> str:
-    if choice.better_than_guess > 0.5:
-        return ""
-    largest = percent(max(classes.values()) / sum(classes.values()))
-    return (
-        f"{choice.best} is probably no better than always predicting the largest class ({largest})."
-    )
+def baseline_note(choice: Choice) -> str:
+    """Return sentences about always predicting the largest class, or the mean of the numbers.
+
+    Parameters
+    ----------
+    choice : Choice
+        The best learner and the scores.
+    """
+    task = choice.task
+    guess = "the mean" if task.is_regression else "the largest class"
+    if task.score == "accuracy":
+        sentence = f"Baseline: always predicting {guess} is {percent(choice.majority)} accurate."
+    else:
+        score = f"{task.score_name} {task.text(choice.majority)}"
+        sentence = f"Baseline: always predicting {guess} has {score}."
+    sign = 1 if task.greater_is_better else -1
+    worse = [
+        name
+        for name, scores in choice.final_scores.items()
+        if sign * float(np.mean(scores)) < sign * choice.majority
+    ]
+    if worse:
+        verb = "is" if len(worse) == 1 else "are"
+        return f"{sentence} {' and '.join(worse)} {verb} below this baseline."
+    if choice.better_than_guess <= 0.5:
+        return f"{sentence} {choice.best} is probably no better."
+    return sentence
 
 
 def _numbers(choice: Choice, target: str, n_neighbors: int) -> str:
@@ -70,7 +90,8 @@ def references_note(choice: Choice) -> str:
     if not choice.references:
         return ""
     listed = ", ".join(
-        f"{row.learner.lower()} {choice.task.text(row.score)}" for row in choice.reference_table
+        f"{in_sentence(row.learner)} {choice.task.text(row.score)}"
+        for row in choice.reference_table
     )
     return f"{choice.task.score_name} of reference models without a distance: {listed}."
 

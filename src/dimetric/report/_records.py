@@ -1,14 +1,12 @@
 """Records of the results of a comparison, from which a report is rendered."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dimetric.quality._neighborhood import ExplainedNeighbor
-from dimetric.report._task import CLASSIFICATION, Task
-from dimetric.stats._bayes import Posterior
-from dimetric.stats._verdict import verdict
+from dimetric.report._choice import BASELINE, Choice, LearnerRow
 
 __all__ = [
     "BASELINE",
@@ -20,140 +18,6 @@ __all__ = [
     "PredictedNumbers",
     "ReportRecord",
 ]
-
-BASELINE = "Euclidean"  # name of the distance that all learners are compared with
-
-
-class LearnerRow(NamedTuple):
-    """One row of the table of learners.
-
-    Attributes
-    ----------
-    learner : str
-        Name of the learner.
-    score, std : float
-        Mean and standard deviation of its test scores.
-    gain : float
-        Its mean score minus that of the Euclidean distance. For errors, a negative gain is better.
-    seconds : float
-        Mean time of a fit.
-    """
-
-    learner: str
-    score: float
-    std: float
-    gain: float
-    seconds: float
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The best learner, and the scores by which it was chosen.
-
-    First, a race cross-validates all learners. Then a final round compares the best learner with
-    the baseline, the Euclidean distance.
-
-    Attributes
-    ----------
-    best : str
-        Name of the best learner. It is never the baseline.
-    learner : learner
-        The best learner with its tuned parameters, not fitted.
-    params : dict of str to object
-        The tuned parameters. Empty if there was no time to tune.
-    scores : dict of str to ndarray of shape (n_folds,)
-        Test scores of each learner in the folds of the race: accuracies, or R2 or mean absolute
-        errors, as `task` says.
-    fit_seconds : dict of str to float
-        Mean time of a fit of each learner.
-    dropped : dict of str to str
-        The reason why a learner or reference model has no score, by its name.
-    final_scores : dict of str to ndarray of shape (n_repeats * n_folds,)
-        Test scores of the baseline and the best learner in the folds of the final. These
-        differ from the folds of the race. Parameters were tuned within each fold.
-    n_repeats : int
-        Number of times that the final split the rows into folds.
-    judged_on_unseen_rows : bool
-        Whether the final used rows that the race did not use.
-    n_race_rows, n_final_rows : int
-        Number of rows in the race and in the final.
-    posterior : Posterior
-        Result of the Bayesian test of the baseline (left) against the best learner (right), whose
-        scores were reduced by `selection_bias`. ``right`` is at most `better_than_guess`.
-    selection_bias : float
-        How much too good the best learner's score is because the same rows chose it (estimate).
-    better_than_guess : float
-        Probability that the best learner is better than always predicting the largest class, or
-        the mean of the numbers.
-    task : Task
-        What the target contains, and how predictions are scored.
-    references : dict of str to ndarray of shape (n_folds,)
-        Test scores of the reference models of regression in the folds of the race: mean
-        prediction, ridge regression and a random forest. Empty for classes.
-    reference_seconds : dict of str to float
-        Mean time of a fit of each reference model.
-    """
-
-    best: str
-    learner: Any
-    params: dict[str, Any]
-    scores: dict[str, np.ndarray]
-    fit_seconds: dict[str, float]
-    dropped: dict[str, str]
-    final_scores: dict[str, np.ndarray]
-    n_repeats: int
-    judged_on_unseen_rows: bool
-    n_race_rows: int
-    n_final_rows: int
-    posterior: Posterior = field(repr=False)
-    selection_bias: float = 0.0
-    better_than_guess: float = 1.0
-    task: Task = CLASSIFICATION
-    references: dict[str, np.ndarray] = field(default_factory=dict)
-    reference_seconds: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def chosen(self) -> str:
-        """Name of the distance that the fitted model uses: `best`, or the baseline.
-
-        It is `best` if that is better with a probability above 50 %.
-        """
-        return self.best if self.posterior.right > 0.5 else BASELINE
-
-    @property
-    def verdict(self) -> str:
-        """One sentence, or two, that say whether the best learner beats the baseline."""
-        sentence = verdict(BASELINE, self.best, self.posterior)
-        if self.chosen == self.best:
-            return sentence
-        return f"{sentence} No learner beat Euclidean, so the model uses the Euclidean distance."
-
-    @property
-    def mean_scores(self) -> dict[str, float]:
-        """Mean score of each learner in the race, the best first."""
-        return self._means(self.scores)
-
-    @property
-    def table(self) -> list[LearnerRow]:
-        """One row for each learner of the race, the best first."""
-        return self._rows(self.scores, self.fit_seconds)
-
-    @property
-    def reference_table(self) -> list[LearnerRow]:
-        """One row for each reference model, the best first."""
-        return self._rows(self.references, self.reference_seconds)
-
-    def _means(self, scores: dict[str, np.ndarray]) -> dict[str, float]:
-        sign = -1 if self.task.greater_is_better else 1
-        means = {name: float(np.mean(each)) for name, each in scores.items()}
-        return dict(sorted(means.items(), key=lambda each: sign * each[1]))
-
-    def _rows(self, scores: dict[str, np.ndarray], seconds: dict[str, float]) -> list[LearnerRow]:
-        baseline = float(np.mean(self.scores[BASELINE]))
-        return [
-            LearnerRow(name, mean, float(scores[name].std(ddof=1)), mean - baseline, seconds[name])
-            for name, mean in self._means(scores).items()
-        ]
 
 
 class PredictedNumbers(NamedTuple):

@@ -1,0 +1,93 @@
+"""Reference models in the race and the final, and the guess without features."""
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, f1_score, mean_absolute_error, r2_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import dimetric
+from dimetric import LDA, PCA
+from dimetric.advice._choose import choose
+from dimetric.advice._guess import guess_score
+from dimetric.report import Task
+from dimetric.selection._splits import splits
+
+CLASS_REFERENCES = {"Logistic regression", "RBF SVM", "Random forest", "Gradient boosting"}
+
+
+@pytest.fixture(scope="module")
+def choice():
+    X = np.random.default_rng(0).standard_normal((150, 12))
+    return choose(X, (X[:, 0] + X[:, 1] > 0).astype(int), {"PCA": PCA(1)}, cv=3, seconds=120)
+
+
+def test_references_of_classes_use_the_folds_of_the_race(choice):
+    X = np.random.default_rng(0).standard_normal((150, 12))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    assert set(choice.references) == set(choice.reference_seconds) == CLASS_REFERENCES
+    n_repeats = len(choice.scores["PCA"]) // 3
+    folds, _ = splits(X, y, 3, n_repeats, random_state=0, groups=np.arange(150))
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    expected = [model.fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds]
+    np.testing.assert_allclose(choice.references["Logistic regression"], expected)
+
+
+def test_best_reference_is_tested_in_the_final(choice):
+    assert choice.best_reference == "Logistic regression"
+    assert choice.reference_scores.shape == choice.final_scores["PCA"].shape
+    assert set(choice.final_scores) == {"Euclidean", "PCA"}
+    assert choice.better_reference == "Logistic regression"
+    assert choice.verdict.endswith(
+        "Use logistic regression for prediction; the Euclidean distance is still the best one for "
+        "search and pictures."
+    )
+
+
+def test_reference_that_is_not_better_is_not_recommended():
+    X = np.random.default_rng(0).standard_normal((120, 4))
+    found = choose(X, (X[:, 0] > 0).astype(int), {"LDA": LDA()}, cv=3, seconds=120)
+    assert found.chosen == "LDA"
+    assert found.better_reference is None
+    assert "for prediction" not in found.verdict
+
+
+def test_a_learner_may_have_the_name_of_a_reference():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    found = choose(X, np.arange(60) % 2, {"RBF SVM": PCA(1)}, cv=3, seconds=60)
+    assert found.best == "RBF SVM"
+    assert set(found.final_scores) == {"Euclidean", "RBF SVM"}
+    assert "RBF SVM" not in found.references
+
+
+@pytest.mark.parametrize("score", ["accuracy", "balanced_accuracy", "f1_macro"])
+def test_guess_of_classes(score):
+    y = np.repeat([0, 1, 2], [50, 30, 20])
+    guess = DummyClassifier().fit(y[:, None], y)
+    by_score = {
+        "accuracy": guess.score(y[:, None], y),
+        "balanced_accuracy": balanced_accuracy_score(y, guess.predict(y)),
+        "f1_macro": f1_score(y, guess.predict(y), average="macro"),
+    }
+    assert guess_score(y, Task("classes", score)) == pytest.approx(by_score[score])
+
+
+def test_guess_of_numbers(rng):
+    y = rng.standard_normal(50)
+    mean = DummyRegressor().fit(y[:, None], y).predict(y[:, None])
+    assert guess_score(y, Task("continuous", "r2")) == pytest.approx(r2_score(y, mean), abs=1e-12)
+    mae = mean_absolute_error(y, mean)
+    assert guess_score(y, Task("continuous", "mae")) == pytest.approx(mae)
+
+
+def test_majority_of_a_comparison():
+    X = np.random.default_rng(0).standard_normal((90, 3))
+    y = np.repeat(["a", "b"], [60, 30])
+    found = dimetric.compare(X, y, learners=[PCA(1)], cv=3, budget=60, random_state=0)
+    assert found.choice.majority == pytest.approx(2 / 3)
+    sentence = "Baseline: always predicting the largest class is 66.7 % accurate."
+    assert sentence in found.verdict
+    assert "RBF SVM 0." in repr(found)
+    assert "random forest 0." in repr(found)
