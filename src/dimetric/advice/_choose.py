@@ -253,11 +253,7 @@ def _verdict(
         return correlated_t_test(other, scores[best], rope, seed, n_repeats=n_repeats)
 
     posterior = test(scores[BASELINE], rope)
-    guess = 0.0
-    if not options.task.is_regression:
-        guess = float(np.max(np.unique(y, return_counts=True)[1]) / len(y))
-    elif options.task.score == "mae":
-        guess = -float(np.mean(np.abs(y - np.mean(y))))
+    guess = options.task.guess_score(y) * (1 if options.task.greater_is_better else -1)
     # Where one class is rare, even a good learner is better than the guess by little.
     than_guess = test(np.full(len(scores[best]), guess), 0.1 * rope).right
     better = min(posterior.right, than_guess)
@@ -306,7 +302,7 @@ def _best_params(learner: Any, stage: _Stage, grid: dict[str, list[Any]]) -> dic
             X,
             y,
             pipeline_grid(grid),
-            criterion="mae" if options.task.score == "mae" else "score",
+            criterion="score" if options.task.score == "r2" else options.task.score,
             groups=np.arange(len(y)) if options.groups is None else options.groups,
             cv=SETTINGS.tuning_folds,
             random_state=options.random_state,

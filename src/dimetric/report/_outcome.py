@@ -4,7 +4,6 @@ import numpy as np
 
 from dimetric.report._records import BASELINE, Choice
 from dimetric.report._task import number_text
-from dimetric.report._text import percent
 
 __all__ = ["outcome", "references_note", "rope_note"]
 
@@ -34,9 +33,10 @@ def outcome(choice: Choice, target: str, n_neighbors: int, classes: dict[str, in
 def _largest_class(choice: Choice, classes: dict[str, int]) -> str:
     if choice.better_than_guess > 0.5:
         return ""
-    largest = percent(max(classes.values()) / sum(classes.values()))
+    y = np.repeat(list(classes), list(classes.values()))
+    guess = choice.task.phrase(choice.task.guess_score(y))
     return (
-        f"{choice.best} is probably no better than always predicting the largest class ({largest})."
+        f"{choice.best} is probably no better than always predicting the largest class ({guess})."
     )
 
 
