@@ -1,9 +1,10 @@
-"""Look up objects by name, suggest similar names, and make names safe to print."""
+"""Look up objects by name, suggest similar names, and write names and numbers as text."""
 
 import codecs
 import io
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from math import floor, log10
 from typing import Any, TextIO, TypeVar
 from unicodedata import category
 
@@ -12,6 +13,7 @@ MAX_LISTED_ARRAYS = 5  # in a message about the arrays of a file
 MAX_NAME_CHARACTERS = 50  # of a listed name
 MAX_LISTED_NAMES = 50  # names that a message lists if none is similar
 MAX_SUGGESTIONS = 3
+N_DIGITS = 4  # significant digits of a number in a text
 JOINERS = "\u200c\u200d"  # some scripts and emojis need these two invisible characters
 MIN_SIMILARITY = 0.5  # ratio of difflib, from 0 (different) to 1 (equal)
 
@@ -164,3 +166,18 @@ def listed_arrays(names: Iterable[str]) -> str:
     hidden = len(names) - len(shown)
     others = f" and {hidden} other{'s' * (hidden > 1)}" if hidden else ""
     return (", ".join(shown) or "no arrays") + others
+
+
+def number_text(value: float, sign: str = "") -> str:
+    """Return a number with four significant digits, without an exponent if it is of usual size.
+
+    Examples
+    --------
+    >>> number_text(31234.5), number_text(0.0123456), number_text(7.0), number_text(1e-30)
+    ('31,234', '0.01235', '7', '1e-30')
+    """
+    if value == 0 or not 1e-4 <= abs(value) < 1e9:
+        return f"{value:{sign}.{N_DIGITS}g}"
+    n_decimals = max(0, N_DIGITS - 1 - floor(log10(abs(value))))
+    text = f"{value:{sign},.{n_decimals}f}"
+    return text.rstrip("0").rstrip(".") if n_decimals else text

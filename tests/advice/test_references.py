@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score, f1_score, mean_absolute_error, r2_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import dimetric
 from dimetric import LDA, PCA
 from dimetric.advice._choose import choose
-from dimetric.advice._guess import guess_score
-from dimetric.report import Task
 from dimetric.selection._splits import splits
 
 CLASS_REFERENCES = {"Logistic regression", "RBF SVM", "Random forest", "Gradient boosting"}
@@ -60,26 +56,6 @@ def test_a_learner_may_have_the_name_of_a_reference():
     assert found.best == "RBF SVM"
     assert set(found.final_scores) == {"Euclidean", "RBF SVM"}
     assert "RBF SVM" not in found.references
-
-
-@pytest.mark.parametrize("score", ["accuracy", "balanced_accuracy", "f1_macro"])
-def test_guess_of_classes(score):
-    y = np.repeat([0, 1, 2], [50, 30, 20])
-    guess = DummyClassifier().fit(y[:, None], y)
-    by_score = {
-        "accuracy": guess.score(y[:, None], y),
-        "balanced_accuracy": balanced_accuracy_score(y, guess.predict(y)),
-        "f1_macro": f1_score(y, guess.predict(y), average="macro"),
-    }
-    assert guess_score(y, Task("classes", score)) == pytest.approx(by_score[score])
-
-
-def test_guess_of_numbers(rng):
-    y = rng.standard_normal(50)
-    mean = DummyRegressor().fit(y[:, None], y).predict(y[:, None])
-    assert guess_score(y, Task("continuous", "r2")) == pytest.approx(r2_score(y, mean), abs=1e-12)
-    mae = mean_absolute_error(y, mean)
-    assert guess_score(y, Task("continuous", "mae")) == pytest.approx(mae)
 
 
 def test_majority_of_a_comparison():

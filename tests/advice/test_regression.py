@@ -182,14 +182,18 @@ STRINGS = np.array(["low", "high"] * 45)
             {"target_kind": "number"},
             "target_kind must be 'classes', 'ordinal' or 'continuous', not",
         ),
-        ({"score": "rmse"}, "score must be 'accuracy', 'r2' or 'mae', not 'rmse'"),
+        (
+            {"score": "rmse"},
+            "score must be 'accuracy', 'balanced_accuracy', 'f1_macro', 'r2' or 'mae', not",
+        ),
         (
             {"score": "accuracy"},
             "score must be 'r2' or 'mae', not 'accuracy', because column 'y' is",
         ),
         (
             {"y": STRINGS, "score": "r2"},
-            "score must be 'accuracy', not 'r2', because column 'y' is read as classes. To change "
+            "score must be 'accuracy', 'balanced_accuracy' or 'f1_macro', not 'r2', because "
+            "column 'y' is read as classes. To change "
             "this, set target_kind to 'ordinal' or 'continuous'",
         ),
         ({"y": STRINGS, "target_kind": "ordinal"}, "'low', which is not a number. .* become 1, 2 "),

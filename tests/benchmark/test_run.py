@@ -409,7 +409,7 @@ def test_classifiers_are_reported_for_each_number_of_neighbours():
         ),
         (["KNNRegressor"], ["iris"], {}, "KNNRegressor is a regressor.* Set score='r2' or"),
         (["NCA"], ["iris"], {"score": "mae"}, r"NCA is not a regressor.* Pass KNNRegressor\("),
-        (["NCA"], ["iris"], {"score": "f1"}, "score='f1' must be 'accuracy', 'r2' or 'mae'"),
+        (["NCA"], ["iris"], {"score": "f1"}, "score='f1' must be 'accuracy', 'balanced_acc"),
         (["NCA"], ["iris"], {"scale": "all"}, "scale='all' must be 'fold', 'set' or None"),
         (["NCA"], ["iris"], {"time_budget": -1}, "time_budget=-1 must be a positive number"),
         (["NCA"], ["iris"], {"random_state": None}, "random_state=None must be a non-negative int"),

@@ -18,7 +18,6 @@ from dimetric.advice._final import (
     n_features,
     n_training_rows,
 )
-from dimetric.advice._guess import guess_score
 from dimetric.advice._judge import judge
 from dimetric.advice._race import common_folds, run_race, scores_on_common_folds
 from dimetric.advice._race_options import Callback, RaceOptions
@@ -146,7 +145,7 @@ def choose(
         task=task,
         references=_in_units(references.scores, task),
         reference_seconds=references.fit_seconds,
-        majority=guess_score(y, task),
+        majority=task.guess_score(y),
         best_reference=reference,
         reference_scores=None if reference is None else in_final[reference],
         reference_posterior=judgement.reference_posterior,

@@ -263,7 +263,7 @@ def best_params(learner: Any, stage: Stage, grid: dict[str, list[Any]]) -> dict[
             X,
             y,
             pipeline_grid(grid),
-            criterion="mae" if options.task.score == "mae" else "score",
+            criterion="score" if options.task.score == "r2" else options.task.score,
             groups=np.arange(len(y)) if options.groups is None else options.groups,
             cv=SETTINGS.tuning_folds,
             random_state=options.random_state,

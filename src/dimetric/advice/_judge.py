@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from dimetric.advice._final import FinalScores
-from dimetric.advice._guess import guess_score
 from dimetric.report._records import BASELINE
 from dimetric.report._task import Task
 from dimetric.stats._bayes import Posterior, correlated_t_test
@@ -63,7 +62,7 @@ def judge(
         return correlated_t_test(a, b, rope, seed, n_repeats=final.n_repeats)
 
     posterior = test(scores[BASELINE], scores[best], rope)
-    guess = guess_score(y, task) * (1 if task.greater_is_better else -1)
+    guess = task.guess_score(y) * (1 if task.greater_is_better else -1)
     # Where one class is rare, even a good learner is better than the guess by little.
     than_guess = test(np.full(len(scores[best]), guess), scores[best], 0.1 * rope).right
     better = min(posterior.right, than_guess)

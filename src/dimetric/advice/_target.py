@@ -8,11 +8,14 @@ from dimetric._names import printable
 from dimetric.advice._table import MIN_ROWS_PER_TEXT_CLASS, TableSamples
 from dimetric.data._columns import MAX_NUMBER, parse_numbers, refuse_dates
 from dimetric.report._task import READINGS, SCORE_NAMES, Task
+from dimetric.report._text import percent
+from dimetric.selection._class_scores import CLASS_SCORES, NUMBER_SCORES
 from dimetric.supervision.labels import may_be_classes
 
 __all__ = ["ReadTarget", "read_target"]
 
 MIN_ROWS = 10  # with fewer rows, R2 and the verdict would be random
+MAX_LARGEST_CLASS = 0.8  # with a larger class, the accuracy says little about the others
 MAX_QUOTED_CHARACTERS = 40  # of a value quoted in a message
 
 
@@ -55,8 +58,9 @@ def read_target(
         Rows with a target.
     kind : {"classes", "ordinal", "continuous"} or None, default=None
         How to read the target. None decides by its values.
-    score : {"accuracy", "r2", "mae"} or None, default=None
-        The score. None uses the accuracy for classes, and R2 for numbers.
+    score : {"accuracy", "balanced_accuracy", "f1_macro", "r2", "mae"} or None, default=None
+        The score. None uses R2 for numbers, and the accuracy for classes, or the balanced accuracy
+        if the largest class has more than 80 % of the rows.
     option, score_option : str
         Names of the options that set `kind` and `score`, used in messages.
     """
@@ -70,7 +74,11 @@ def read_target(
     task = _task(kind, score, name, option, score_option)
     if task.is_regression:
         y = _numbers(y, name, kind, option)
-    return ReadTarget(y, task, _reading(y, name, task, given, option))
+    sentences = [_reading(y, name, task, given, option)]
+    if score is None and not task.is_regression:
+        task, why = _fair_score(task, y, score_option)
+        sentences.append(why)
+    return ReadTarget(y, task, " ".join(filter(None, sentences)))
 
 
 def _likely_kind(y: np.ndarray) -> str:
@@ -85,15 +93,27 @@ def _likely_kind(y: np.ndarray) -> str:
     return "continuous"
 
 
+def _fair_score(task: Task, y: np.ndarray, option: str) -> tuple[Task, str]:
+    """Return the task, with the balanced accuracy if one class dominates, and the reason."""
+    largest = int(np.max(np.unique(y, return_counts=True)[1]))
+    if not MAX_LARGEST_CLASS < largest / len(y) < 1:
+        return task, ""
+    return Task(task.kind, "balanced_accuracy"), (
+        f"The largest class has {largest:,} of {len(y):,} rows (more than "
+        f"{percent(MAX_LARGEST_CLASS, 0)}), so the score is the balanced accuracy, the mean of the "
+        f"recalls of the classes. To change this, set {option} to 'accuracy' or 'f1_macro'."
+    )
+
+
 def _task(kind: str, score: str | None, name: str, option: str, score_option: str) -> Task:
     """Return the task. Raise if the score does not fit the kind of target."""
     is_regression = kind != "classes"
     if score is None:
         return Task(kind, "r2" if is_regression else "accuracy")
     if score not in SCORE_NAMES:
-        raise ValueError(f"{score_option} must be 'accuracy', 'r2' or 'mae', not {score!r}.")
-    if (score == "accuracy") == is_regression:
-        remedies = ("accuracy",) if not is_regression else ("r2", "mae")
+        raise ValueError(f"{score_option} must be {_either(tuple(SCORE_NAMES))}, not {score!r}.")
+    remedies = NUMBER_SCORES if is_regression else CLASS_SCORES
+    if score not in remedies:
         kinds = ("ordinal", "continuous") if not is_regression else ("classes",)
         raise ValueError(
             f"{score_option} must be {_either(remedies)}, not {score!r}, because column {name!r} "
@@ -103,7 +123,8 @@ def _task(kind: str, score: str | None, name: str, option: str, score_option: st
 
 
 def _either(values: tuple[str, ...]) -> str:
-    return " or ".join(map(repr, values))
+    *first, last = map(repr, values)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _numbers(y: np.ndarray, name: str, kind: str, option: str) -> np.ndarray:

@@ -28,7 +28,8 @@ class Cell(NamedTuple):
     message : str
         The error message. If the status is "ok", the warnings.
     metadata : dict
-        Metadata reported by the learner, and ``best_params`` if it was tuned.
+        Metadata reported by the learner, ``best_params`` if it was tuned, and ``confusion`` for
+        classes: the number of test samples by their true and their predicted class.
     """
 
     data: str

@@ -18,11 +18,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from threadpoolctl import threadpool_limits
 
-from dimetric.classify._neighbors import NeighborsEstimator
+from dimetric.benchmark._scoring import FoldScores, class_scores, number_scores
 from dimetric.classify.knn import KNNClassifier
-from dimetric.learners._inner_learner import last_step, learner_in
-from dimetric.selection._knn_scores import knn_accuracies
+from dimetric.learners._inner_learner import learner_in
+from dimetric.selection._class_scores import CLASS_SCORES
 from dimetric.selection._tune import tune
+
+CRITERIA = ("balanced_accuracy", "f1_macro", "mae")  # scores that tune has a criterion for
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ class Fit:
     grid: Any = None
     tuning_cv: int = 5
     tuning_k: int | None = None  # number of neighbours of the tuning criterion
-    score: str = "accuracy"  # "accuracy", or "r2" or "mae" of a regressor
+    score: str = "accuracy"  # one of CLASS_SCORES, or of NUMBER_SCORES for a regressor
 
     @property
     def predicts(self) -> bool:
@@ -96,7 +98,9 @@ def evaluate(data: SplitDataSet, fit: Fit) -> list[Outcome]:
     outcomes = []
     for k in fit.ks:
         if k in by_k:
-            outcomes.append(Outcome(k, *by_k[k], seconds, memory, "ok", message, metadata))
+            train, test, confusion = by_k[k]
+            known = metadata | ({"confusion": confusion} if confusion else {})
+            outcomes.append(Outcome(k, train, test, seconds, memory, "ok", message, known))
         else:
             error_message = (
                 f"n_neighbors={k} is larger than the number of other training samples, {n_others}."
@@ -110,9 +114,7 @@ def outcomes_without_scores(fit: Fit, status: str, message: str, seconds: float)
     return [Outcome(k, time=seconds, status=status, message=message) for k in fit.ks]
 
 
-def _scores(
-    data: SplitDataSet, fit: Fit
-) -> tuple[list[tuple[float, float]], float, float, dict[str, Any]]:
+def _scores(data: SplitDataSet, fit: Fit) -> tuple[list[FoldScores], float, float, dict[str, Any]]:
     """Return the train and test scores, time in seconds, memory in MB and metadata of a fit."""
     train, test = data.splits[fit.split]
     _check_target(data, fit)
@@ -127,18 +129,12 @@ def _scores(
             model, tuned = _tuned(fit, scaler, X, y, data.groups[train])
         seconds = perf_counter() - started
     metadata = _json_metadata(_learner_metadata(model) | tuned)
-    if fit.score != "accuracy":
-        on_train, on_test = _regression_scores(data, fit, model, train, test, X, X_test)
-        return [(on_train, on_test)], seconds, memory[0], metadata
-    if fit.predicts:
-        is_leave_one_out = isinstance(last_step(model), NeighborsEstimator)
-        on_train = last_step(model).score() if is_leave_one_out else model.score(X, y)
-        return [(on_train, model.score(X_test, y_test))], seconds, memory[0], metadata
-    ks = [k for k in fit.ks if k is not None]
-    by_k = zip(
-        knn_accuracies(model, None, y, ks), knn_accuracies(model, X_test, y_test, ks), strict=True
-    )
-    return list(by_k), seconds, memory[0], metadata
+    on_train, on_test = (X, y), (X_test, y_test)
+    if fit.score in CLASS_SCORES:
+        scores = class_scores(fit.score, model, fit.ks, on_train, on_test)
+    else:
+        scores = [number_scores(fit.score, model, on_train, on_test, float(np.std(data.y)))]
+    return scores, seconds, memory[0], metadata
 
 
 def _check_target(data: SplitDataSet, fit: Fit) -> None:
@@ -146,34 +142,11 @@ def _check_target(data: SplitDataSet, fit: Fit) -> None:
     values = np.unique(data.y)
     if len(values) > 1:
         return
-    if fit.score == "accuracy":
+    if fit.score in CLASS_SCORES:
         raise ValueError(
             f"Data set {data.name!r} has one class, {values[0]!r}. At least two are required."
         )
     raise ValueError(f"Data set {data.name!r} has the same target for all samples, {values[0]!r}.")
-
-
-def _regression_scores(
-    data: SplitDataSet,
-    fit: Fit,
-    model: Any,
-    train: np.ndarray,
-    test: np.ndarray,
-    X: np.ndarray,
-    X_test: np.ndarray,
-) -> tuple[float, float]:
-    """Return the train and test score of a regressor, as ``score`` of :func:`run` defines them."""
-    last = last_step(model)
-    is_leave_one_out = isinstance(last, NeighborsEstimator)
-    predictions = (last.predict() if is_leave_one_out else model.predict(X)), model.predict(X_test)
-    scores = []
-    for rows, predicted in zip((train, test), predictions, strict=True):
-        error = np.abs(data.y[rows] - np.asarray(predicted, dtype=np.float64))
-        if fit.score == "mae":
-            scores.append(-float(np.mean(error)))
-        else:
-            scores.append(1 - float(np.mean((error / np.std(data.y)) ** 2)))
-    return scores[0], scores[1]
 
 
 def _scaled(
@@ -205,17 +178,20 @@ def _tuned(
     fit: Fit, scaler: Any, X: np.ndarray, y: np.ndarray, groups: np.ndarray
 ) -> tuple[Any, dict[str, Any]]:
     """Return a fitted model with tuned parameters, and a dict of its ``best_params``."""
-    model, grid, prefix = seeded(fit.model, fit.seed), fit.grid, ""
+    model, prefix = seeded(fit.model, fit.seed), ""
+    criterion = _tuning_criterion(fit)
     if scaler is not None:
         model, prefix = Pipeline([("scale", scaler), ("model", model)]), "model__"
-        grids = [grid] if isinstance(grid, Mapping) else grid
-        grid = [{prefix + name: values for name, values in each.items()} for each in grids]
+    if not fit.predicts and isinstance(criterion, str):
+        model, prefix = KNNClassifier(fit.tuning_k or 3, learner=model), f"learner__{prefix}"
+    grids = [fit.grid] if isinstance(fit.grid, Mapping) else fit.grid
+    grid = [{prefix + name: values for name, values in each.items()} for each in grids]
     search = tune(
         model,
         X,
         y,
         grid,
-        criterion=_tuning_criterion(fit),
+        criterion=criterion,
         groups=groups,
         cv=min(fit.tuning_cv, len(np.unique(groups))),
         random_state=fit.seed,
@@ -225,8 +201,8 @@ def _tuned(
 
 
 def _tuning_criterion(fit: Fit) -> int | str | None:
-    if fit.score == "mae":
-        return "mae"
+    if fit.score in CRITERIA:
+        return fit.score
     return "score" if fit.predicts else fit.tuning_k
 
 

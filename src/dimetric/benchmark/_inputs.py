@@ -15,11 +15,12 @@ from dimetric._names import look_up
 from dimetric._warnings import warn
 from dimetric.benchmark._cells import SplitDataSet
 from dimetric.data import DataSet, load_data_set
+from dimetric.selection._class_scores import CLASS_SCORES, NUMBER_SCORES
 from dimetric.selection._knn_scores import named_learners
 from dimetric.selection._splits import splits
 from dimetric.supervision._groups import checked_groups
 
-SCORES = ("accuracy", "r2", "mae")
+SCORES = (*CLASS_SCORES, *NUMBER_SCORES)
 
 
 def estimator_classes(method: str) -> dict[str, Any]:
@@ -92,15 +93,16 @@ def check_score(score: str, models: Mapping[str, Any]) -> None:
     TypeError: NCA is not a regressor, but score='r2' compares regressors. Pass KNNRegressor(...
     """
     if score not in SCORES:
-        raise ValueError(f"score={score!r} must be 'accuracy', 'r2' or 'mae'.")
+        *first, last = map(repr, SCORES)
+        raise ValueError(f"score={score!r} must be {', '.join(first)} or {last}.")
     for name, each in models.items():
         regresses = each is not None and is_regressor(each)
-        if score == "accuracy" and regresses:
+        if score in CLASS_SCORES and regresses:
             raise TypeError(
-                f"{name} is a regressor, but score='accuracy' compares classifiers. Set "
+                f"{name} is a regressor, but score={score!r} compares classifiers. Set "
                 "score='r2' or score='mae'."
             )
-        if score != "accuracy" and not regresses:
+        if score not in CLASS_SCORES and not regresses:
             raise TypeError(
                 f"{name} is not a regressor, but score={score!r} compares regressors. Pass "
                 "KNNRegressor(learner=...)."
@@ -161,8 +163,8 @@ def split_data_sets(
         How features are scaled.
     groups : mapping of str to array-like, str or None
         Groups of the samples by the name of the data set, or the name of a column in ``extra``.
-    score : {"accuracy", "r2", "mae"}, default="accuracy"
-        Data sets need classes for the accuracy, and numbers for the other scores.
+    score : {"accuracy", "balanced_accuracy", "f1_macro", "r2", "mae"}, default="accuracy"
+        Data sets need classes for the first three scores, and numbers for the others.
     **split_by : cv, n_repeats, random_state
         How to split data sets without this column.
     """
@@ -234,9 +236,9 @@ def _split_data_set(
 
 
 def _target(name: str, data: DataSet, score: str) -> np.ndarray:
-    """Return the target of a data set: classes for the accuracy, floats for other scores."""
+    """Return the target of a data set: classes, or floats for scores of numbers."""
     y = data.y
-    if score == "accuracy":
+    if score in CLASS_SCORES:
         if y is None or type_of_target(y) not in ("binary", "multiclass"):
             raise ValueError(f"Data set {name!r} has no classes. A benchmark requires them.")
         return y.astype(str) if y.dtype == object else y

@@ -22,6 +22,7 @@ from dimetric.benchmark._inputs import (
 from dimetric.benchmark._result import BenchmarkResult
 from dimetric.benchmark._scheduler import Callback, Hooks, Job, Scheduler, learner_key
 from dimetric.benchmark._store import Store
+from dimetric.selection._class_scores import CLASS_SCORES
 from dimetric.selection._knn_scores import checked_neighbors
 
 __all__ = ["run"]
@@ -88,17 +89,18 @@ def run(
         How to scale features to [0, 1]. "fold" uses the training samples of each fold, and those of
         each inner fold for tuning. "set" uses
         all samples, including test samples, as in many published results. None does not scale.
-    score : {"accuracy", "r2", "mae"}, default="accuracy"
-        Score of the predictions. "r2" and "mae" require regressors and data sets of numbers, and
-        the folds are not stratified. "mae" is the mean absolute error with a minus sign, so that
-        greater is better. "r2" is the coefficient of determination,
+    score : {"accuracy", "balanced_accuracy", "f1_macro", "r2", "mae"}, default="accuracy"
+        Score of the predictions. "balanced_accuracy" is the mean of the recalls of the classes, and
+        "f1_macro" the mean of their F1 scores. "r2" and "mae" require regressors and data sets of
+        numbers, and the folds are not stratified. "mae" is the mean absolute error with a minus
+        sign, so that greater is better. "r2" is the coefficient of determination,
         1 - (mean squared error in the fold) / (variance of the targets of the whole data set). All
         folds have the same denominator, because the variance within a small fold is noisy. So
         the mean over folds of equal size is R2 of all cross-validated predictions.
     param_grids : mapping of learners' names to grids, optional
         Grids of parameters to tune within each fold by :func:`~dimetric.selection.tune`. Metric
-        learners are tuned for the accuracy with the first value of `n_neighbors`, classifiers and
-        regressors for their own score, or for the mean absolute error if that is `score`.
+        learners are tuned for `score` with the first value of `n_neighbors`, classifiers and
+        regressors for `score`.
     tuning_cv : int, default=5
         Number of folds for tuning.
     time_budget : float or None, default=None
@@ -154,7 +156,7 @@ def run(
     fits = _fits(models, checked_neighbors(n_neighbors), param_grids, tuning_cv, score)
     sets = data_sets_of(data_sets, folder)
     split_by = {"cv": cv, "n_repeats": n_repeats, "random_state": random_state}
-    split_by["stratify"] = score == "accuracy"
+    split_by["stratify"] = score in CLASS_SCORES
     split_sets = split_data_sets(sets, fold_column, scale, groups, score, **split_by)
     jobs = _jobs(fits, split_sets, random_state)
     opened = store if isinstance(store, Store) else Store(store)

@@ -55,8 +55,9 @@ def compare(
     score: Annotated[
         str | None,
         typer.Option(
-            help="Score of numbers: 'r2' or 'mae', the mean absolute error. (Default: r2. Classes "
-            "are always scored by the accuracy.)"
+            help="Score of classes: 'accuracy', 'balanced_accuracy' (mean of the recalls) or "
+            "'f1_macro'. Score of numbers: 'r2' or 'mae', the mean absolute error. (Default: "
+            "accuracy, or balanced_accuracy if the largest class has over 80 % of the rows; r2.)"
         ),
     ] = None,
     learners: Learners = "",
@@ -247,7 +248,6 @@ def _score_table(choice: "Choice") -> "Table":
 def _score_lines(comparison: "Comparison") -> list[str]:
     """Return sentences about the scores of the final."""
     from dimetric.report._outcome import outcome, rope_note
-    from dimetric.report._text import percent
 
     choice, samples = comparison.choice, comparison.samples
     n_folds = len(choice.final_scores[choice.best])
@@ -262,7 +262,8 @@ def _score_lines(comparison: "Comparison") -> list[str]:
             + rope_note(choice, comparison.rope, samples.y),
         ]
     means = ", ".join(
-        f"{name} {percent(scores.mean())}" for name, scores in choice.final_scores.items()
+        f"{name} {choice.task.phrase(scores.mean())}"
+        for name, scores in choice.final_scores.items()
     )
-    means = f"Mean accuracy over {n_folds} new folds {rows}: {means}."
+    means = f"Mean {choice.task.score_name} over {n_folds} new folds {rows}: {means}."
     return [means, sentence] if sentence else [means]

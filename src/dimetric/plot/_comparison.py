@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 
 from dimetric._arguments import check_types
+from dimetric._names import number_text
 from dimetric.benchmark import BenchmarkResult, LearnerScores, summary
 from dimetric.plot._display import Display
 from dimetric.plot._labels import jittered_rows
@@ -127,7 +128,7 @@ class ComparisonDisplay(Display):
         )
         text = f"{row.n_failed} of {row.n_cells} fits failed"
         if np.isfinite(row.mean):
-            text = f"{row.mean:.3f} ± {row.std:.3f}"
+            text = self._score_text(row)
             bar = self.ax_.errorbar(
                 row.mean,
                 place,
@@ -152,3 +153,10 @@ class ComparisonDisplay(Display):
                 color=DARK_GREY,
             )
         )
+
+    def _score_text(self, row: LearnerScores) -> str:
+        """Return mean and deviation: errors in units of the target with four significant digits."""
+        largest = max(abs(each.mean) for each in self.scores if np.isfinite(each.mean))
+        if 0.1 <= largest <= 1:
+            return f"{row.mean:.3f} ± {row.std:.3f}"
+        return f"{number_text(row.mean)} ± {number_text(row.std)}"

@@ -124,8 +124,7 @@ def _scores(choice: Choice) -> str:
         for row in table
         for scores in [by_name[row.learner]]
     ]
-    name = f"test {choice.task.score_name}" if choice.task.is_regression else "test score"
-    display = ComparisonDisplay(rows, score_name=name)
+    display = ComparisonDisplay(rows, score_name=f"test {choice.task.score_name}")
     return _picture(0.9 + 0.3 * len(rows), display, few_ticks=True)
 
 

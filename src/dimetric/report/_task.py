@@ -1,13 +1,32 @@
 """The task of a comparison: how the target is read, and how predictions are scored."""
 
 from dataclasses import dataclass
-from math import floor, log10
 
-__all__ = ["CLASSIFICATION", "Task"]
+import numpy as np
+
+from dimetric._names import number_text
+from dimetric.report._text import percent
+
+__all__ = ["CLASSIFICATION", "Task", "number_text"]
 
 READINGS = {"classes": "classes", "ordinal": "ordinal numbers", "continuous": "continuous numbers"}
-SCORE_NAMES = {"accuracy": "accuracy", "r2": "R2", "mae": "MAE"}
-N_DIGITS = 4  # significant digits of a number in a text
+SCORE_NAMES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "f1_macro": "macro F1",
+    "r2": "R2",
+    "mae": "MAE",
+}
+EXPLANATIONS = {
+    "accuracy": "The accuracy is the fraction of test rows that are classified correctly.",
+    "balanced_accuracy": "The balanced accuracy is the mean of the recalls of the classes, so "
+    "small classes count as much as large ones. Always predicting the same class scores "
+    "1 / (number of classes).",
+    "f1_macro": "The macro F1 is the mean over the classes of 2 x precision x recall / "
+    "(precision + recall), so small classes count as much as large ones.",
+    "r2": "R2 is 1 for perfect predictions, and 0 for predictions that are as good as the mean.",
+    "mae": "MAE is the mean absolute error, in units of the target.",
+}
 
 
 @dataclass(frozen=True)
@@ -18,8 +37,9 @@ class Task:
     ----------
     kind : {"classes", "ordinal", "continuous"}, default="classes"
         What the target contains. Numbers of both kinds are predicted by regression.
-    score : {"accuracy", "r2", "mae"}, default="accuracy"
-        Accuracy for classes. For numbers, the coefficient of determination R2, or the mean
+    score : {"accuracy", "balanced_accuracy", "f1_macro", "r2", "mae"}, default="accuracy"
+        For classes, the accuracy, the balanced accuracy (mean of the recalls of the classes), or
+        the mean of their F1 scores. For numbers, the coefficient of determination R2, or the mean
         absolute error.
 
     Examples
@@ -48,12 +68,45 @@ class Task:
         return SCORE_NAMES[self.score]
 
     @property
+    def explanation(self) -> str:
+        """What the score means, in one or two sentences."""
+        return EXPLANATIONS[self.score]
+
+    def guess_score(self, y: np.ndarray) -> float:
+        r"""Return the score of always predicting the largest class, or the mean of the numbers.
+
+        For n classes, of which the largest has the fraction p of the rows, the accuracy is p, the
+        balanced accuracy 1 / n, and the macro F1 is :math:`2 p / (n (1 + p))`. For numbers, R2 is
+        0, and the mean absolute error is that of the mean.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_rows,)
+            Classes, or numbers.
+
+        Examples
+        --------
+        >>> y = np.array(["a", "a", "a", "b"])
+        >>> Task().guess_score(y), Task("classes", "balanced_accuracy").guess_score(y)
+        (0.75, 0.5)
+        """
+        if self.score == "mae":
+            return float(np.mean(np.abs(y - np.mean(y))))
+        if self.is_regression:
+            return 0.0
+        counts = np.unique(y, return_counts=True)[1]
+        largest, n_classes = float(np.max(counts) / len(y)), len(counts)
+        if self.score == "balanced_accuracy":
+            return 1 / n_classes
+        return largest if self.score == "accuracy" else 2 * largest / (1 + largest) / n_classes
+
+    @property
     def reading(self) -> str:
         """What the target contains, in words."""
         return READINGS[self.kind]
 
     def text(self, value: float, sign: str = "") -> str:
-        """Return a score as text: accuracy and R2 with three decimals, MAE with four digits.
+        """Return a score as text: MAE with four digits, other scores with three decimals.
 
         Parameters
         ----------
@@ -69,20 +122,15 @@ class Task:
         """
         return f"{value:{sign}.3f}" if self.greater_is_better else number_text(value, sign)
 
+    def phrase(self, value: float) -> str:
+        """Return a score as text for sentences: an accuracy in percent, other scores as `text`.
+
+        Examples
+        --------
+        >>> Task().phrase(0.912), Task("classes", "balanced_accuracy").phrase(0.912)
+        ('91.2 %', '0.912')
+        """
+        return percent(value) if self.score == "accuracy" else self.text(value)
+
 
 CLASSIFICATION = Task()
-
-
-def number_text(value: float, sign: str = "") -> str:
-    """Return a number with four significant digits, without an exponent if it is of usual size.
-
-    Examples
-    --------
-    >>> number_text(31234.5), number_text(0.0123456), number_text(7.0), number_text(1e-30)
-    ('31,234', '0.01235', '7', '1e-30')
-    """
-    if value == 0 or not 1e-4 <= abs(value) < 1e9:
-        return f"{value:{sign}.{N_DIGITS}g}"
-    n_decimals = max(0, N_DIGITS - 1 - floor(log10(abs(value))))
-    text = f"{value:{sign},.{n_decimals}f}"
-    return text.rstrip("0").rstrip(".") if n_decimals else text

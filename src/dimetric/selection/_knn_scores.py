@@ -12,7 +12,14 @@ from dimetric.classify._base import accuracy
 from dimetric.classify._votes import Weights
 from dimetric.classify.knn import KNNClassifier
 
-__all__ = ["KNNScore", "checked_neighbors", "knn_accuracies", "knn_scores", "named_learners"]
+__all__ = [
+    "KNNScore",
+    "checked_neighbors",
+    "knn_accuracies",
+    "knn_predictions",
+    "knn_scores",
+    "named_learners",
+]
 
 
 class KNNScore(NamedTuple):
@@ -134,9 +141,25 @@ def knn_accuracies(
     if X is None:
         y = model._labels() if y is None else y
         sample_weight = model._of_training_rows(sample_weight)
+    return [accuracy(y, each, sample_weight) for each in knn_predictions(model, X, ks)]
+
+
+def knn_predictions(model: KNNClassifier, X: Any, ks: Sequence[int]) -> list[Any]:
+    """Return the predictions of a fitted classifier for several numbers of neighbours.
+
+    Parameters
+    ----------
+    model, X, ks
+        As in :func:`knn_accuracies`.
+
+    Examples
+    --------
+    >>> model = KNNClassifier().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> [each.tolist() for each in knn_predictions(model, [[1.9]], [1, 3])]
+    [[0], [0]]
+    """
     near, _ = model._neighborhoods(X, max(ks))
-    predicted = [model._most_voted(model._votes_of(near, k), X) for k in ks]
-    return [accuracy(y, each, sample_weight) for each in predicted]
+    return [model._most_voted(model._votes_of(near, k), X) for k in ks]
 
 
 def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:

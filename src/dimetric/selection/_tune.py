@@ -16,6 +16,7 @@ from dimetric._names import suggest
 from dimetric._processes import safe_path_for_children
 from dimetric.classify.knn import KNNClassifier
 from dimetric.learners._inner_learner import last_step
+from dimetric.selection._class_scores import CLASS_SCORES, class_score
 from dimetric.selection._cross_validation import default_score, require_method, zero_score
 from dimetric.selection._knn_scores import checked_neighbors, knn_accuracies
 from dimetric.selection._splits import n_rows, splits
@@ -67,9 +68,11 @@ def tune(
         ``NCMCClassifier(learner=NCMC())``. With `n_iter`, values may be distributions.
     criterion : int, str or None, default=None
         Criterion to optimise. An int k is the accuracy of k nearest neighbours under the learned
-        distance, "score" is the score of the estimator, "mae" is the mean absolute error of a
-        regressor, and "time" is the fit time. Any other string is a key of the metadata of a
-        learner. None means "score" for classifiers and regressors, and 3 for learners.
+        distance, "score" is the score of the estimator, "balanced_accuracy" (the mean of the
+        recalls of the classes) and "f1_macro" are scores of a classifier, "mae" is the mean
+        absolute error of a regressor, and "time" is the fit time. Any other string is a key of the
+        metadata of a learner. None means "score" for classifiers and regressors, and 3 for
+        learners.
     greater_is_better : bool or None, default=None
         Whether greater values of the criterion are better. None is sufficient for scores,
         times, iterations, gaps and objectives. Other criteria require True or False.
@@ -113,7 +116,7 @@ def tune(
     folds, _ = splits(
         X, y, cv, n_repeats, random_state, groups=groups, stratify=not is_regressor(estimator)
     )
-    if isinstance(criterion, str) and criterion not in ("score", "time", "mae"):
+    if isinstance(criterion, str) and criterion not in ("score", "time", "mae", *CLASS_SCORES):
         scoring(clone(model).fit(X, y), None, None)  # raise here, because a search only warns
     search = model_selection.GridSearchCV(model, grids)
     if n_iter is not None:
@@ -216,6 +219,11 @@ def _mean_absolute_error(model: Any, X: Any, y: Any) -> float:
     return float(np.average(errors, weights=weights))
 
 
+def _class_score(model: Any, X: Any, y: Any, *, name: str) -> float:
+    X, weights = model.samples(X) if isinstance(model, WeightedEstimator) else (X, None)
+    return class_score(name, y, fitted_model(model).predict(X), weights)
+
+
 def _metadata_value(model: Any, X: Any, y: Any = None, *, key: str) -> float:
     metadata = last_step(fitted_model(model)).metadata()
     if key not in metadata:
@@ -252,6 +260,8 @@ def _model_and_scorer(estimator: Any, criterion: int | str) -> tuple[Any, str, C
         return estimator, "", zero_score
     if criterion == "mae" and is_regressor(estimator):
         return estimator, "", _mean_absolute_error
+    if criterion in CLASS_SCORES and is_classifier(estimator):
+        return estimator, "", partial(_class_score, name=criterion)
     require_method(last_step(estimator), "metadata", "estimator", "Pass a learner of dimetric.")
     return estimator, "", partial(_metadata_value, key=criterion)
 
@@ -264,7 +274,7 @@ def _greater_is_better(estimator: Any, criterion: int | str) -> bool:
         maximises = getattr(last_step(estimator), "_maximises", None)
         if maximises is not None:
             return bool(maximises)
-    elif criterion == "score" or not isinstance(criterion, str):
+    elif criterion in ("score", *CLASS_SCORES) or not isinstance(criterion, str):
         return True
     raise ValueError(
         f"It is unknown whether greater values of criterion={criterion!r} are better. Set "

@@ -1,0 +1,84 @@
+"""Scores that fit the task: defaults, the guess, the sentences."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dimetric
+from dimetric.advice._choose import choose
+from dimetric.advice._samples import labelled_samples
+from dimetric.advice._table import samples_from
+from dimetric.report import Task
+
+RNG = np.random.default_rng(0)
+
+
+def table_of(counts, shift=1.5, n_features=3):
+    """Return a frame with classes of the given sizes, shifted against each other."""
+    y = np.repeat(list(counts), list(counts.values()))
+    X = RNG.standard_normal((len(y), n_features))
+    X[:, 0] += shift * np.unique(y, return_inverse=True)[1]
+    return pd.DataFrame(X).add_prefix("x").assign(kind=y)
+
+
+def samples_of(frame, **options):
+    table = samples_from(frame, None, "kind", drop=(), missing="drop")
+    return labelled_samples(table, cv=5, missing="drop", **options)
+
+
+@pytest.mark.parametrize(
+    ("n_largest", "score"), [(79, "accuracy"), (80, "accuracy"), (81, "balanced_accuracy")]
+)
+def test_the_default_is_the_balanced_accuracy_if_one_class_dominates(n_largest, score):
+    samples = samples_of(table_of({"no": n_largest, "yes": 100 - n_largest}))
+    assert samples.task == Task("classes", score)
+    if score == "accuracy":
+        assert samples.reading == ""
+    else:
+        assert samples.reading == (
+            "The largest class has 81 of 100 rows (more than 80 %), so the score is the balanced "
+            "accuracy, the mean of the recalls of the classes. To change this, set score to "
+            "'accuracy' or 'f1_macro'."
+        )
+
+
+@pytest.mark.parametrize("score", ["accuracy", "balanced_accuracy", "f1_macro"])
+def test_a_given_score_is_used(score):
+    samples = samples_of(table_of({"no": 90, "yes": 10}), score=score)
+    assert samples.task.score == score
+    assert samples.reading == ""
+
+
+def test_numbers_that_are_classes_get_both_sentences():
+    frame = table_of({0: 90, 1: 10})
+    assert "is read as classes (2 distinct values)" in samples_of(frame).reading
+    assert "so the score is the balanced accuracy" in samples_of(frame).reading
+
+
+@pytest.mark.parametrize("score", ["balanced_accuracy", "f1_macro"])
+def test_scores_of_numbers_are_refused_for_classes_and_back(score):
+    frame = table_of({"no": 90, "yes": 10})
+    with pytest.raises(ValueError, match="must be 'accuracy', 'balanced_accuracy' or 'f1_macro'"):
+        samples_of(frame, score="mae")
+    with pytest.raises(ValueError, match=f"must be 'r2' or 'mae', not '{score}'"):
+        samples_of(frame.assign(kind=RNG.random(100)), score=score)
+
+
+def test_a_comparison_reports_its_score():
+    frame = table_of({"no": 110, "yes": 22}, shift=1.0)
+    frame["x0"] += 40 * frame.pop("x2")  # Euclidean neighbours are misled
+    found = dimetric.compare(frame, target="kind", learners=["LDA"], budget=20, random_state=0)
+    assert found.to_dict()["score"] == "balanced_accuracy"
+    assert "Cross-validated balanced accuracy:" in repr(found)
+    html = found._repr_html_()
+    assert "Cross-validated balanced accuracy of" in html
+
+
+def test_the_largest_class_is_no_success_under_the_balanced_accuracy():
+    """A learner that finds the small class is better than the guess, whose score is 1/2."""
+    frame = table_of({"no": 180, "yes": 20}, shift=2.5)
+    X, y = frame[["x0", "x1", "x2"]].to_numpy(), frame["kind"].to_numpy()
+    task = Task("classes", "balanced_accuracy")
+    found = choose(X, y, {"LDA": dimetric.LDA()}, cv=4, task=task)
+    assert found.better_than_guess > 0.95
+    assert found.mean_scores["LDA"] < 0.97
