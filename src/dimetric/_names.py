@@ -12,6 +12,7 @@ MAX_LISTED_CLASSES = 5  # in a message about some of the classes
 MAX_LISTED_ARRAYS = 5  # in a message about the arrays of a file
 MAX_NAME_CHARACTERS = 50  # of a listed name
 MAX_LISTED_NAMES = 50  # names that a message lists if none is similar
+MAX_LISTED_COLUMNS = 20  # in a message about some of the columns
 MAX_SUGGESTIONS = 3
 N_DIGITS = 4  # significant digits of a number in a text
 JOINERS = "\u200c\u200d"  # some scripts and emojis need these two invisible characters
@@ -181,3 +182,21 @@ def number_text(value: float, sign: str = "") -> str:
     n_decimals = max(0, N_DIGITS - 1 - floor(log10(abs(value))))
     text = f"{value:{sign},.{n_decimals}f}"
     return text.rstrip("0").rstrip(".") if n_decimals else text
+
+
+def listed_columns(names: Iterable[str]) -> str:
+    """Return the names of columns in quotes, shortened, and the number of those left out.
+
+    Examples
+    --------
+    >>> listed_columns(["a"]), listed_columns(["a", "b", "c"])
+    ("'a'", "'a', 'b' and 'c'")
+    """
+    names = list(names)
+    shown = [
+        repr(each if len(each) <= MAX_NAME_CHARACTERS else f"{each[:MAX_NAME_CHARACTERS]}...")
+        for each in names[:MAX_LISTED_COLUMNS]
+    ]
+    hidden = len(names) - len(shown)
+    last = f"{hidden} other{'s' * (hidden > 1)}" if hidden else shown.pop()
+    return f"{', '.join(shown)} and {last}" if shown else last

@@ -2,20 +2,20 @@
 
 import pytest
 
-from dimetric.data import _files
+from dimetric.data._readers import text
 
 
 @pytest.fixture
 def detected(monkeypatch):
     """Return the list of files whose dialect was detected."""
     found = []
-    detect = _files.detect_dialect
+    detect = text.detect_dialect
 
-    def detect_and_count(path, header=None):
+    def detect_and_count(path, header=None, **options):
         found.append(path.name)
-        return detect(path, header)
+        return detect(path, header, **options)
 
-    monkeypatch.setattr(_files, "detect_dialect", detect_and_count)
+    monkeypatch.setattr(text, "detect_dialect", detect_and_count)
     return found
 
 

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from hostile_files import assert_one_sentence, npy, npz, write
 
-from dimetric.data import _compressed as compressed
 from dimetric.data import load_data_set, read_keel, read_table
-from dimetric.data._dialect import detect_dialect
 from dimetric.data._files import TableFile
+from dimetric.data._readers import compressed
+from dimetric.data._readers.dialect import detect_dialect
 
 CSV = "a,b,class\n1,2,p\n3,4,q\n5,6,p\n"
 

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 
-from dimetric.data import DataSet, _files, read_table
+from dimetric.data import DataSet, read_table
+from dimetric.data._readers import frames
 
 COLUMNS = {
     "size": [1.5, 2.5, 3.5, 4.5],
@@ -48,7 +49,7 @@ def table(request, tmp_path):
 def library(request, monkeypatch):
     """The library that reads files."""
     chosen = (pd, True) if request.param == "pandas" else (pl, False)
-    monkeypatch.setattr(_files, "_data_frame_library", lambda: chosen)
+    monkeypatch.setattr(frames, "data_frame_library", lambda: chosen)
 
 
 @pytest.mark.usefixtures("library")
@@ -158,18 +159,27 @@ def test_too_many_distinct_strings_raise():
         read_table(frame)
 
 
-def test_nullable_dtypes_and_lists():
+def test_nullable_dtypes():
     frame = pd.DataFrame(
         {
             "kind": pd.Categorical(["u", "v", None]),
             "count": pd.array([1, None, 3], dtype="Int64"),
             "new": pd.array([True, None, False], dtype="boolean"),
-            "parts": [["a"], ["b"], ["a"]],
             "class": [0, 1, 0],
         }
     )
     data = read_table(frame, missing="impute")
-    assert_array_equal(data.X, [[0, 1, 1, 0], [1, 2, 0.5, 1], [0, 3, 0, 0]])
+    assert_array_equal(data.X, [[0, 1, 1], [1, 2, 0.5], [0, 3, 0]])
+
+
+def test_all_nested_columns_are_refused_at_once():
+    frame = pd.DataFrame(
+        {"a": [1, 2], "tags": [["x"], ["y"]], "where": [{"x": 1}, None], "class": ["u", "v"]}
+    )
+    for each in (frame, pl.DataFrame(frame.to_dict("list"))):
+        with pytest.raises(ValueError, match="Columns 'tags' and 'where' hold lists or structs"):
+            read_table(each)
+        assert read_table(each, drop=["tags", "where"]).feature_names == ("a",)
 
 
 def test_numbers_in_object_columns():
@@ -214,7 +224,7 @@ def test_unknown_columns():
 
 def test_without_pandas_and_polars(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    assert _files._data_frame_library()[0] is pl
+    assert frames.data_frame_library()[0] is pl
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
     with pytest.raises(ImportError, match="requires pandas or polars: pip install pandas"):
         read_table(_file(tmp_path, "a.csv", b"a,b\n1,2\n"))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from numbers import Real
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from dimetric._arrays.namespaces import to_host
 from dimetric._warnings import warn
 from dimetric.advice._sparse import reduced_samples
+from dimetric.data._files import TableFile, is_file_source
 from dimetric.data._missing import is_missing
 from dimetric.data._samples import samples_for_distances
 from dimetric.data._tables import open_table
@@ -92,7 +92,7 @@ def read_samples(
 
     Parameters
     ----------
-    source : path, or data frame of pandas or polars
+    source : path, list of paths, TableFile, or data frame of pandas or polars
         The table.
     target, drop, missing, header
         As in :func:`dimetric.data.read_table`.
@@ -110,26 +110,27 @@ def read_samples(
             f"{option_names['extra']}: column {groups!r} is also the target. Choose another column."
         )
     extra = [] if groups is None else [groups]
+    if is_file_source(source):
+        source = TableFile.open(source, header)
     table = open_table(
         source,
         target,
         drop=_without(drop, groups),
         extra=extra,
-        header=header,
         needs_target=needs_target,
         option_names=option_names,
     )
     samples = samples_for_distances(
         table.columns, table.target, missing=missing, extra=extra, name=table.name
     )
-    is_file = isinstance(source, str | Path)
+    is_file = isinstance(source, TableFile)
     found = TableSamples(
         samples.columns,
         samples.y,
         samples.rows,
         table.target,
         table.name if is_file else "table",
-        str(source) if is_file else "a data frame",
+        source.label if is_file else "a data frame",
         [*table.notes, *samples.notes],
     )
     return found if groups is None else _with_groups(found, table.columns[groups], groups, missing)
@@ -148,7 +149,7 @@ def samples_from(
 
     Parameters
     ----------
-    X : array-like, data frame of pandas or polars, or path
+    X : array-like, data frame of pandas or polars, path or list of paths
         Features. X also contains the target if `y` is None.
     y : array-like or None
         The target.
@@ -159,7 +160,7 @@ def samples_from(
     groups : array-like of shape (n_samples,), str or None
         Group of each row, or the name of a column of X.
     """
-    is_table = isinstance(X, str | Path | Mapping) or hasattr(X, "columns")
+    is_table = is_file_source(X) or isinstance(X, Mapping) or hasattr(X, "columns")
     if y is not None and target is not None:
         raise ValueError("y and target are both given. Pass only one of them.")
     if target is not None and not is_table:
@@ -181,7 +182,7 @@ def samples_from(
             f"groups={groups!r} requires X to be a data frame or a path, but X is "
             f"{type(X).__name__}. Pass the group of each sample."
         )
-    if groups is not None and column is None and isinstance(X, str | Path):
+    if groups is not None and column is None and is_file_source(X):
         raise ValueError("groups must be the name of a column, because X is a path.")
     if y is None:
         table = read_samples(X, target, drop=drop, missing=missing, groups=column)

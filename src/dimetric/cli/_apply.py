@@ -23,13 +23,21 @@ if TYPE_CHECKING:
 
 
 def open_reader(
-    model: Path, data: Path, keep: str, header: bool | None, out: Path | None, json: bool
+    model: Path,
+    data: list[Path],
+    keep: str,
+    header: bool | None,
+    out: Path | None,
+    json: bool,
+    *,
+    sheet: str | None = None,
+    sql: str | None = None,
 ) -> "FeatureReader":
     """Open a model and a table. Raise if the options for the output are invalid.
 
     Parameters
     ----------
-    model, data, keep, header, out, json
+    model, data, keep, header, out, json, sheet, sql
         The arguments of the verb.
     """
     from dimetric.data._writers import check_extension
@@ -41,9 +49,8 @@ def open_reader(
     from dimetric.data._files import TableFile
 
     loaded = dimetric.load(model)
-    return FeatureReader(
-        loaded, TableFile.open(data, header), split_names(keep) or [], option="--keep"
-    )
+    file = TableFile.open(data, header, sheet=sheet, sql=sql)
+    return FeatureReader(loaded, file, split_names(keep) or [], option="--keep")
 
 
 def write(

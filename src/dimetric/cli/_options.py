@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-Data = Annotated[
-    Path, typer.Argument(help="Table: CSV (optionally .gz), Parquet, or NPZ with X and y.")
-]
+TABLE_HELP = (
+    "Table: CSV or JSON lines (optionally .gz), Excel, Parquet, Feather, NPZ with X and y, a "
+    "SQLite or DuckDB database, or - for standard input. Several files must have the same columns."
+)
+Data = Annotated[list[Path], typer.Argument(help=TABLE_HELP)]
 Target = Annotated[
     str | None,
     typer.Option(
@@ -31,8 +33,17 @@ Missing = Annotated[
 ModelFile = Annotated[
     Path, typer.Argument(help="Model file written by 'dimetric fit' or 'dimetric compare'.")
 ]
-NewData = Annotated[
-    Path, typer.Argument(help="Table: CSV (optionally .gz), Parquet, or NPZ with X.")
+NewData = Annotated[list[Path], typer.Argument(help=TABLE_HELP)]
+Sheet = Annotated[
+    str | None,
+    typer.Option(help="Sheet of an Excel file: its name, or its number from 1. (Default: 1.)"),
+]
+Sql = Annotated[
+    str | None,
+    typer.Option(
+        help="Query that selects the rows, for example 'SELECT * FROM sales'. DATA is a SQLite or "
+        "DuckDB database. In a query of another file, its table is named data."
+    ),
 ]
 Results = Annotated[
     Path | None,

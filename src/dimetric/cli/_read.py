@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def read(
-    path: Path,
+    data: list[Path],
     target: str | None,
     drop: str,
     missing: str,
@@ -20,12 +20,14 @@ def read(
     needs_target: bool,
     option: str = "--target",
     groups: str | None = None,
+    sheet: str | None = None,
+    sql: str | None = None,
 ) -> "TableSamples":
-    """Read the rows of a file that a model is fitted to.
+    """Read the rows of a table that a model is fitted to.
 
     Parameters
     ----------
-    path, target, drop, missing, header
+    data, target, drop, missing, header, sheet, sql
         The arguments of the verb.
     needs_target : bool
         Whether to guess the target column if `target` is None.
@@ -35,17 +37,17 @@ def read(
         Name of the column that contains the group of each row.
     """
     from dimetric.advice._table import read_samples
+    from dimetric.data._files import TableFile
 
     check_choice("--missing", missing, ["drop", "impute"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # table.notes repeats the warnings
         table = read_samples(
-            path,
+            TableFile.open(data, header, sheet=sheet, sql=sql),
             target,
             drop=split_names(drop) or [],
             missing=missing,
             groups=groups,
-            header=header,
             needs_target=needs_target,
             option_names={"target": option, "drop": "--drop", "extra": "--groups"},
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric.cli._options import (
+    TABLE_HELP,
     Drop,
     Header,
     Jobs,
@@ -15,6 +16,8 @@ from dimetric.cli._options import (
     Missing,
     NeighborCount,
     Seed,
+    Sheet,
+    Sql,
     Target,
     TargetKind,
     split_names,
@@ -44,11 +47,8 @@ OPTION_NAMES = {
 
 def compare(
     data: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Table: CSV (optionally .gz), Parquet, or NPZ with X and y. "
-            "(Default: the data sets wine and digits.)"
-        ),
+        list[Path] | None,
+        typer.Argument(help=f"{TABLE_HELP} (Default: the data sets wine and digits.)"),
     ] = None,
     target: Target = None,
     target_kind: TargetKind = None,
@@ -79,6 +79,8 @@ def compare(
     ] = None,
     missing: Missing = "drop",
     header: Header = None,
+    sheet: Sheet = None,
+    sql: Sql = None,
     jobs: Jobs = -1,
     seed: Seed = 0,
     out: Annotated[Path, typer.Option(help="Directory for the report and the model.")] = Path(
@@ -100,16 +102,19 @@ def compare(
     _check_budget(budget)
     names = split_names(learners)
     models = None if names is None else {each: learner_from(each, [], seed) for each in names}
-    if data is None:
-        _require_data({"--groups": groups, "--target-kind": target_kind, "--score": score})
+    if not data:
+        _require_data(
+            {"--groups": groups, "--sql": sql, "--target-kind": target_kind, "--score": score}
+        )
         tables = [_bundled(name) for name in BUNDLED]
     else:
-        tables = [read(data, target, drop, missing, header, needs_target=True, groups=groups)]
+        source: dict[str, Any] = {"groups": groups, "sheet": sheet, "sql": sql}
+        tables = [read(data, target, drop, missing, header, needs_target=True, **source)]
     create_folder(out)
     console = None if json else Console(highlight=False)
     preparation = {"cv": folds, "missing": missing, "kind": target_kind, "score": score}
     options = {"n_neighbors": k, "random_state": seed, "n_jobs": jobs}
-    seconds = budget or (BUNDLED_BUDGET_SECONDS if data is None else BUDGET_SECONDS)
+    seconds = budget or (BUNDLED_BUDGET_SECONDS if not data else BUDGET_SECONDS)
     results: list[dict[str, Any]] = []
     for table in tables:
         # A table may also use the time that the previous tables have left over.

@@ -13,6 +13,8 @@ from dimetric.cli._options import (
     Json,
     Missing,
     Seed,
+    Sheet,
+    Sql,
     check_choice,
     parsed_options,
 )
@@ -96,6 +98,8 @@ def embed(
     missing: Missing = "drop",
     escape_formulas: EscapeFormulas = False,
     header: Header = None,
+    sheet: Sheet = None,
+    sql: Sql = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -110,7 +114,15 @@ def embed(
     params = parsed_options(option)
     model = embedding_by_name(method, params, n_components=components, random_state=seed)
     table = read(
-        data, color, drop, missing, header, needs_target=needs_classes(model), option="--color"
+        data,
+        color,
+        drop,
+        missing,
+        header,
+        needs_target=needs_classes(model),
+        option="--color",
+        sheet=sheet,
+        sql=sql,
     )
     if table.y is not None and needs_classes(model):
         class_counts(table.y, str(table.target), "--color")
@@ -144,12 +156,12 @@ def embed(
     print_lines(*lines, f"Written: {', '.join(str(file) for file in files)}", out=files)
 
 
-def _checked_files(out: list[Path] | None, data: Path, name: str) -> list[Path]:
+def _checked_files(out: list[Path] | None, data: list[Path], name: str) -> list[Path]:
     """Return the files to write. Raise if an extension is not supported."""
-    from dimetric.data._files import table_name
+    from dimetric.data._files import tables_name
     from dimetric.data._writers import WRITABLE_EXTENSIONS, is_writable_table
 
-    files = out or [Path(f"{table_name(data)}-{name}.png")]
+    files = out or [Path(f"{tables_name(data)}-{name}.png")]
     for file in files:
         if not is_picture(file) and not is_writable_table(file):
             extensions = ", ".join((*PICTURE_EXTENSIONS, *WRITABLE_EXTENSIONS))

@@ -14,6 +14,8 @@ from dimetric.cli._options import (
     Missing,
     NeighborCount,
     Seed,
+    Sheet,
+    Sql,
     Target,
     TargetKind,
     check_choice,
@@ -53,6 +55,8 @@ def fit(
     drop: Drop = "",
     missing: Missing = "drop",
     header: Header = None,
+    sheet: Sheet = None,
+    sql: Sql = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -70,18 +74,19 @@ def fit(
     check_choice("--scale", scale, SCALERS)
     model = None if learner is None else learner_from(learner, option, seed)
     needs_target = model is None or model.__sklearn_tags__().target_tags.required
-    table = read(data, target, drop, missing, header, needs_target=needs_target)
+    options: dict[str, Any] = {"needs_target": needs_target, "sheet": sheet, "sql": sql}
+    table = read(data, target, drop, missing, header, **options)
     table, task, classes = _with_target(table, target_kind)
     if learner is None:
         model = _default_learner(task, option, seed)
     n_rows = len(table.rows)
     if table.y is not None:
         _check_neighbor_count(k, n_rows)
-    options: dict[str, Any] = {"n_neighbors": k, "scale": scale, "missing": missing}
+    options = {"n_neighbors": k, "scale": scale, "missing": missing}
     # Open the file first, to fail before the fit if it cannot be written.
     with atomic_write(out) as temporary:
         fitted = fit_table(table, model, is_regression=task.is_regression, **options)
-        about = {"data": str(data), "target": table.target, "rows": n_rows}
+        about = {"data": table.source, "target": table.target, "rows": n_rows}
         if task.is_regression:
             about["target_kind"] = task.kind
         dimetric.save(fitted.model, temporary, about=about)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric._names import printable, suggest
-from dimetric.cli._options import Header, Json, ModelFile, NewData, split_names
+from dimetric.cli._options import Header, Json, ModelFile, NewData, Sheet, Sql, split_names
 from dimetric.cli._picture import (
     PICTURE_EXTENSIONS,
     is_picture,
@@ -49,6 +49,8 @@ def neighbors(
     show: Show = None,
     out: Picture = None,
     header: Header = None,
+    sheet: Sheet = None,
+    sql: Sql = None,
     json: Json = False,
 ) -> None:
     """Show the nearest neighbours of a row under the Euclidean and the learned distance."""
@@ -64,14 +66,15 @@ def neighbors(
         use_headless_backend()
     about = dimetric.describe(model).get("about") or {}
     loaded = dimetric.load(model)
-    file = TableFile.open(data, header)
+    file = TableFile.open(data, header, sheet=sheet, sql=sql)
     shown, class_column = _columns_to_show(loaded, file, show, target, about.get("target"))
     reader = FeatureReader(loaded, file, shown)
     complete = reader.complete_rows()
     n_others = len(complete.rows) - 1
     if n_others < 1:
         raise ValueError(
-            f"{data} needs at least 2 rows without missing values, but has {len(complete.rows)}."
+            f"{file.label} needs at least 2 rows without missing values, but has "
+            f"{len(complete.rows)}."
         )
     position = _position_of(row, complete.rows, reader.n_rows)
     before, after = before_and_after(reader.parts.last, complete.features)

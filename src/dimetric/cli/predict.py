@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from dimetric.cli._apply import EscapeFormulas, open_reader, write
-from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results
+from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results, Sheet, Sql
 from dimetric.cli._terminal import print_json, print_lines
 
 
@@ -23,6 +23,8 @@ def predict(
     keep: Keep = "",
     escape_formulas: EscapeFormulas = False,
     header: Header = None,
+    sheet: Sheet = None,
+    sql: Sql = None,
     json: Json = False,
 ) -> None:
     """Predict the class or number of each row of a table by its nearest neighbours.
@@ -31,7 +33,7 @@ def predict(
     of the rows. A row with missing values gets an empty result, unless the
     model imputes them.
     """
-    reader = open_reader(model, data, keep, header, out, json)
+    reader = open_reader(model, data, keep, header, out, json, sheet=sheet, sql=sql)
     from sklearn.base import is_regressor
 
     from dimetric.advice._apply import Predictions

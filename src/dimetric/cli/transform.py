@@ -1,7 +1,7 @@
 """The verb ``transform``: map the rows of a table into the space of the learned distance."""
 
 from dimetric.cli._apply import EscapeFormulas, open_reader, write
-from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results
+from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results, Sheet, Sql
 from dimetric.cli._terminal import print_json, print_lines
 
 
@@ -12,6 +12,8 @@ def transform(
     keep: Keep = "",
     escape_formulas: EscapeFormulas = False,
     header: Header = None,
+    sheet: Sheet = None,
+    sql: Sql = None,
     json: Json = False,
 ) -> None:
     """Map rows into a space where Euclidean distance equals the learned distance.
@@ -20,7 +22,7 @@ def transform(
     of the rows. A row with missing values gets an empty result, unless the
     model imputes them.
     """
-    reader = open_reader(model, data, keep, header, out, json)
+    reader = open_reader(model, data, keep, header, out, json, sheet=sheet, sql=sql)
     from dimetric.advice._apply import Coordinates
 
     parts = reader.parts

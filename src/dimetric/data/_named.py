@@ -12,11 +12,11 @@ import numpy as np
 
 from dimetric._arguments import check_types
 from dimetric._names import listed_arrays, suggest
-from dimetric.data._array_files import check_samples, read_arrays
 from dimetric.data._dataset import DataSet
 from dimetric.data._files import TableFile, naming_file_in_errors, table_name
 from dimetric.data._keel import read_keel
 from dimetric.data._missing import is_missing
+from dimetric.data._readers.arrays import check_samples, read_arrays
 from dimetric.data._samples import build_data_set
 from dimetric.data._tables import read_table
 

@@ -3,17 +3,17 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dimetric._arguments import check_types
-from dimetric._names import suggest
+from dimetric._names import listed_columns, suggest
 from dimetric.data._columns import columns_of
 from dimetric.data._dataset import DataSet
-from dimetric.data._files import TableFile, table_name
+from dimetric.data._files import TableFile, is_file_source
 from dimetric.data._missing import MISSING_MARKERS, is_missing
+from dimetric.data._readers.records import nested_columns
 from dimetric.data._samples import build_data_set
 
 __all__ = ["read_table"]
@@ -33,6 +33,8 @@ def read_table(
     missing: str = "drop",
     name: str | None = None,
     header: bool | None = None,
+    sheet: str | int | None = None,
+    sql: str | None = None,
 ) -> DataSet:
     """Read a table as a data set of samples and targets.
 
@@ -43,14 +45,16 @@ def read_table(
 
     Parameters
     ----------
-    source : path, or pandas or polars data frame
-        A data frame, or the path of a file: ``.csv``, ``.tsv`` or ``.txt`` (also with ``.gz``),
-        ``.parquet``, or ``.npz`` with X and y. Text and Parquet files are read with pandas, or with
-        polars if pandas is not installed. The separator (comma, semicolon, tab, bar or spaces),
-        decimal sign, encoding and header of a text file are detected from its first MiB, or more
-        if its lines are longer. Damaged files, files with more than 200,000 columns, and compressed
-        files with suspiciously large content raise a ValueError. See the environment variable
-        ``DIMETRIC_MAX_EXPANSION`` in SECURITY.md.
+    source : path, list of paths, or pandas or polars data frame
+        A data frame, or the path of a file: ``.csv``, ``.tsv``, ``.txt`` or ``.jsonl`` (also with
+        ``.gz``), ``.json`` with an array of records, ``.xlsx``, ``.parquet``, ``.feather``,
+        ``.npz`` with X and y, ``.sqlite`` or ``.duckdb``. "-" is standard input. The rows of
+        several files with the same columns are concatenated. Text and Parquet files are read with
+        pandas, or with polars if pandas is not installed. The separator (comma, semicolon, tab, bar
+        or spaces), decimal sign, encoding and header of a text file are detected from its first
+        MiB, or more if its lines are longer. Damaged files, files with more than 200,000 columns,
+        and compressed files with suspiciously large content raise a ValueError. See the environment
+        variable ``DIMETRIC_MAX_EXPANSION`` in SECURITY.md.
     target : str or int, optional
         Name or number of the target column. Negative numbers count from the last column. By
         default, a column named "class", "target", "label" or "y", else the last column.
@@ -67,7 +71,12 @@ def read_table(
     name : str, optional
         Name of the data set. By default, the name of the file.
     header : bool or None, default=None
-        Whether the first line of a text file holds column names. None detects this.
+        Whether the first line of a text file or sheet holds column names. None detects this.
+    sheet : str or int, optional
+        Name of a sheet of an Excel file, or its number from 1. By default, the first sheet.
+    sql : str, optional
+        A query that selects the rows of a SQLite or DuckDB database. In a query of another file,
+        its table is named ``data``.
 
     Examples
     --------
@@ -80,7 +89,9 @@ def read_table(
     >>> data.feature_names, data.y
     (('a', 'b=y'), array(['s', 't', 't'], dtype='<U1'))
     """
-    table = open_table(source, target, drop=drop, extra=extra, name=name, header=header)
+    if is_file_source(source):
+        source = TableFile.open(source, header, sheet=sheet, sql=sql)
+    table = open_table(source, target, drop=drop, extra=extra, name=name)
     data = build_data_set(
         table.columns, table.target, name=table.name, missing=missing, extra=table.extra
     )
@@ -126,7 +137,7 @@ def open_table(
 
     Parameters
     ----------
-    source : path, TableFile, or pandas or polars data frame
+    source : path, list of paths, TableFile, or pandas or polars data frame
         As in :func:`read_table`.
     target, drop, extra, name, header
         As in :func:`read_table`.
@@ -139,32 +150,65 @@ def open_table(
     defaults = {each: each for each in ("target", "drop", "extra")}
     option_names = defaults | dict(option_names or {})
     drop, extra = (each if isinstance(each, str) else list(each) for each in (drop, extra))
-    file = TableFile.open(source, header) if isinstance(source, str | Path) else source
+    file = TableFile.open(source, header) if is_file_source(source) else source
     is_file = isinstance(file, TableFile)
-    if is_file and name is None:
-        name = table_name(file.path)
-    if is_file and file.dialect is not None:
-        header_names = file.column_names()
-        chosen = _roles(header_names, target, drop, extra, name, needs_target, option_names).target
-        frame = file.read(chosen)
+    if is_file:
+        names, name = file.column_names(), name or file.name
     else:
-        frame = file.read() if is_file else _checked_frame(source)
-    names = [str(each) for each in getattr(frame, "columns", frame)]
-    if isinstance(frame, dict) and "y" not in names and target is None and needs_target:
+        frame = _checked_frame(source)
+        names = [str(each) for each in frame.columns]
+    if is_file and file.holds_arrays and "y" not in names and target is None and needs_target:
         raise ValueError(
-            f"{source} has no array y. If a column of X holds the classes, set "
+            f"{file.label} has no array y. If a column of X holds the classes, set "
             f"{option_names['target']} to its name, for example {names[-1]!r}."
         )
     roles = _roles(names, target, drop, extra, name, needs_target, option_names)
-    columns = columns_of(frame, target=roles.target)
+    if is_file:
+        refuse_nested(file.nested_columns(), roles.drop)
+        frame = file.read(roles.target)
+    refuse_nested(nested_columns(frame), roles.drop)
+    columns = columns_of(_without_columns(frame, roles.drop), target=roles.target)
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows or no columns.")
-    dropped = set(roles.drop)
-    columns = {each: columns[each] for each in columns if each not in dropped}
     notes = _notes_on_file(file, frame, list(columns)) if is_file else []
     notes += _drop_non_features(columns, roles)
     notes += _notes_on_classes(columns, roles.target)
     return Table(columns, roles.target, roles.extra, name or "", notes)
+
+
+def refuse_nested(nested: Mapping[str, str], drop: Iterable[str]) -> None:
+    """Raise if columns hold lists, structs, maps or bytes, unless they are dropped.
+
+    Examples
+    --------
+    >>> refuse_nested({"tags": "lists", "photo": "bytes"}, ["photo"])
+    Traceback (most recent call last):
+    ...
+    ValueError: Column 'tags' holds lists, which cannot be features. Drop it (drop=['tags'] in...
+    """
+    dropped = set(drop)
+    refused = {name: kind for name, kind in nested.items() if name not in dropped}
+    if not refused:
+        return
+    names = list(refused)
+    kinds = " or ".join(sorted(set(refused.values())))
+    subject = f"Column {names[0]!r} holds"
+    if len(names) > 1:
+        subject = f"Columns {listed_columns(names)} hold"
+    them = "it" if len(names) == 1 else "them"
+    raise ValueError(
+        f"{subject} {kinds}, which cannot be features. Drop {them} (drop={names!r} in Python, "
+        f"--drop {','.join(names)!r} on the command line), or store the parts as columns."
+    )
+
+
+def _without_columns(frame: Any, names: list[str]) -> Any:
+    """Return a data frame or dict without some columns."""
+    if not names:
+        return frame
+    dropped = set(names)
+    kept = [each for each in getattr(frame, "columns", frame) if str(each) not in dropped]
+    return {each: frame[each] for each in kept} if isinstance(frame, dict) else frame[kept]
 
 
 def _checked_frame(source: Any) -> Any:
@@ -237,10 +281,8 @@ def _drop_non_features(columns: dict[str, np.ndarray], roles: _Roles) -> list[st
 
 
 def _notes_on_file(file: TableFile, frame: Any, names: list[str]) -> list[str]:
-    """Return messages about a missing header, row names and duplicate column names."""
-    notes = []
-    if file.dialect is not None and not file.dialect.header:
-        notes.append("The file has no header. Its columns are named x0, x1, ...")
+    """Return messages about the format, row names and duplicate column names."""
+    notes = file.notes()
     if type(getattr(frame, "index", None)).__name__ not in ("RangeIndex", "NoneType"):
         notes.append("Ignored the row names before the first column.")
     known = set(names)

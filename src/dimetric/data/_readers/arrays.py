@@ -11,15 +11,19 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from dimetric._names import listed_arrays
-from dimetric.data._compressed import check_expansion
 from dimetric.data._limits import check_n_columns
+from dimetric.data._readers.compressed import check_expansion
+from dimetric.data._readers.content import ZIP_MAGIC
+from dimetric.data._readers.reader import Reader
+from dimetric.data._readers.source import InputFile
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 10_000  # of an array. NumPy has the same limit.
@@ -55,7 +59,7 @@ def array_chunks(path: Path, cells_per_chunk: int | None) -> Iterator[dict[str, 
     cells_per_chunk : int or None
         Number of values of X in each chunk. None reads the whole file as one chunk.
     """
-    if path.suffix.lower() == ".npy":
+    if _is_single_array(path):
         yield from _column_chunks(path, _mapped_array(path), None, cells_per_chunk)
         return
     with _open_archive(path) as archive:
@@ -72,6 +76,13 @@ def array_chunks(path: Path, cells_per_chunk: int | None) -> Iterator[dict[str, 
                 y = streamed.read()
         with _StreamedArray(archive, "X") as X:
             yield from _column_chunks(path, X, y, cells_per_chunk)
+
+
+def _is_single_array(path: Path) -> bool:
+    """Return whether a file is an ``.npy`` file: by its content, or by its name if damaged."""
+    with open(path, "rb") as file:
+        head = file.read(len(MAGIC))
+    return head == MAGIC or (path.suffix.lower() == ".npy" and not head.startswith(ZIP_MAGIC))
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -267,3 +278,25 @@ def check_samples(path: Path, X: Any, y: np.ndarray | None, suffix: str = "") ->
         raise ValueError(
             f"X{suffix} in {path} has {n} rows, but y{suffix} has shape {shape_text(y.shape)}."
         )
+
+
+@dataclass(frozen=True)
+class ArrayReader(Reader):
+    """Reads ``.npz`` and ``.npy`` files as dicts of columns x0, x1, ..., y."""
+
+    file: InputFile
+    kind: ClassVar[str] = "a NumPy file"
+
+    def column_names(self) -> list[str]:
+        """Return the names of the columns."""
+        return list(next(self.chunks(set(), 1), ()))
+
+    def read(self, target: str | None = None) -> dict[str, np.ndarray]:
+        """Return all columns."""
+        return next(array_chunks(self.file.path, None))
+
+    def chunks(
+        self, string_columns: set[str], cells_per_chunk: int
+    ) -> Iterator[dict[str, np.ndarray]]:
+        """Yield chunks of rows."""
+        yield from array_chunks(self.file.path, cells_per_chunk)

@@ -17,22 +17,25 @@ from threading import Lock
 from typing import IO
 
 from dimetric.data._limits import check_n_columns
-from dimetric.data._missing import NUMBER_MISSING_MARKERS, marks_missing
+from dimetric.data._readers.header import (
+    COMMA_NUMBER,
+    POINT_NUMBER,
+    Header,
+    find_header,
+    is_number,
+    usual_width,
+)
 
 SEPARATORS = (";", "\t", "|", ",")
+DECLARED_SEPARATOR = re.compile(r'"?sep=([;\t|,])"?', re.IGNORECASE)  # as Excel writes it
 SPACES = r"\s+"
 HEAD_BYTES = 2**20  # decompressed bytes that detection reads
 # If they hold fewer lines than MIN_HEAD_LINES, detection reads more, up to MAX_HEAD_BYTES.
 MIN_HEAD_LINES = 4
 MAX_HEAD_BYTES = 2**25
 HEAD_LINES = 1000  # non-empty lines that detection uses
-MAX_COLUMN_DIGITS = 9  # of a column number
 MAX_REPEATED_NAMES = 1000  # in a header whose names pandas makes unique, in quadratic time
 
-# These patterns take linear time for any string, because a string can match each of their repeated
-# parts in only one way.
-POINT_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 # A number in a file with decimal commas. Points may separate its thousands.
 GROUPED_NUMBER = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
 POINT_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
@@ -55,18 +58,22 @@ class Dialect:
         The decimal sign. In files with decimal commas, points may separate thousands.
     encoding : str
         The encoding, detected from the first part of the file.
-    unique_names : tuple of str
-        Unique names of the columns, if the header repeats names very often. Empty otherwise.
-    header_lines : int
-        Number of lines up to the header: 1, or more if the file begins with empty lines.
+    names : tuple of str
+        Unique names of the columns, if they are not those of the header line as written.
+    skipped_lines : tuple of int
+        Numbers of the lines that are neither data nor the header, from 0. They include the header
+        if `names` are given.
+    notes : tuple of str
+        Messages about skipped lines.
     """
 
     separator: str = ","
     header: bool = True
     decimal: str = "."
     encoding: str = "utf-8"
-    unique_names: tuple[str, ...] = field(default=(), repr=False)
-    header_lines: int = field(default=1, repr=False)
+    names: tuple[str, ...] = field(default=(), repr=False)
+    skipped_lines: tuple[int, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def encoding_errors(self) -> str:
@@ -92,15 +99,17 @@ class Dialect:
         return text
 
 
-def detect_dialect(path: Path, header: bool | None = None) -> Dialect:
+def detect_dialect(path: Path, header: bool | None = None, *, is_gzip: bool = False) -> Dialect:
     r"""Detect the dialect of a text file from its first MiB.
 
     Parameters
     ----------
     path : path
-        Path of the file, which may be compressed (``.gz``).
+        Path of the file.
     header : bool or None, default=None
         Whether the first line holds column names. None detects this.
+    is_gzip : bool, default=False
+        Whether the file is compressed by gzip.
 
     Examples
     --------
@@ -111,25 +120,52 @@ def detect_dialect(path: Path, header: bool | None = None) -> Dialect:
     ...     detect_dialect(path)
     Dialect(separator=';', header=True, decimal=',', encoding='utf-8')
     """
-    with _open_binary(path) as file:
+    with _open_binary(path, is_gzip) as file:
         head, is_whole = _read_head(file)
     encoding = _encoding(head, is_whole)
     text = _decode_head(head, encoding, is_whole)
     if "\0" in text:
         raise ValueError("it is not a text file")
-    lines = list(islice((each for each in text.splitlines() if each.strip()), HEAD_LINES))
-    if not is_whole and 1 < len(lines) < HEAD_LINES:
+    lines = list(islice(text.splitlines(), 2 * HEAD_LINES))
+    if not is_whole and 1 < len(lines) < 2 * HEAD_LINES:
         lines.pop()  # the bytes that were read may end in the middle of this line
-    separator = _separator(lines)
-    rows = list(filter(None, _split(lines, separator)))
+    declared = DECLARED_SEPARATOR.fullmatch(lines[0].strip(" ")) if lines else None
+    if declared:
+        lines[0] = ""
+    filled = list(islice((each for each in lines if each.strip()), HEAD_LINES))
+    separator = declared[1] if declared else _separator(filled)
+    rows = [each for each in _split(filled, separator) if not _is_blank(each)]
     check_n_columns(max(map(len, rows), default=0))
     decimal = _decimal(rows, separator)
-    has_header = _has_header(rows, decimal) if header is None else header
-    if not has_header or not rows or _n_repeated(rows[0]) <= MAX_REPEATED_NAMES:
-        return Dialect(separator, has_header, decimal, encoding)
-    n_empty = next(i for i, each in enumerate(text.splitlines()) if each.strip())
-    names = _unique_names(rows[0])
-    return Dialect(separator, has_header, decimal, encoding, names, n_empty + 1)
+    found = find_header(rows, decimal, header)
+    names = _checked_names(rows, found)
+    skipped = _skipped_lines(lines, separator, found, bool(names), declared is not None)
+    return Dialect(
+        separator, found.n_rows > 0, decimal, encoding, names, skipped, tuple(found.notes("line"))
+    )
+
+
+def _checked_names(rows: list[list[str]], header: Header) -> tuple[str, ...]:
+    """Return unique column names, or () if pandas can read them from the file."""
+    if header.names:
+        return unique_names(list(header.names))
+    if not header.n_rows or not rows:
+        return ()
+    names = rows[header.n_titles]
+    return unique_names(names) if _n_repeated(names) > MAX_REPEATED_NAMES else ()
+
+
+def _skipped_lines(
+    lines: list[str], separator: str, header: Header, has_names: bool, is_declared: bool
+) -> tuple[int, ...]:
+    """Return the numbers of the lines to skip. A quoted line break does not end a line."""
+    if not (is_declared or has_names or header.n_titles or header.has_units):
+        return ()
+    numbers = [i for i, row in enumerate(_split(lines, separator)) if not _is_blank(row)]
+    titles, rest = numbers[: header.n_titles], numbers[header.n_titles :]
+    names = rest[: header.n_rows] if has_names else []
+    units = rest[header.n_rows : header.n_rows + header.has_units]
+    return (*([0] if is_declared else []), *titles, *names, *units)
 
 
 def _read_head(file: IO[bytes]) -> tuple[bytes, bool]:
@@ -177,26 +213,26 @@ codecs.register_error(DECODING_ERROR_HANDLER, _decode_late_bytes)
 
 
 @contextmanager
-def _open_binary(path: Path) -> Iterator[IO[bytes]]:
-    with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+def _open_binary(path: Path, is_gzip: bool) -> Iterator[IO[bytes]]:
+    with gzip.open(path, "rb") if is_gzip else open(path, "rb") as file:
         yield file  # type: ignore[misc]
 
 
 def _separator(lines: list[str]) -> str:
     """Return the separator that gives the most regular table.
 
-    Candidates are ranked by the fraction of rows as wide as the first, then by the fraction of
+    Candidates are ranked by the fraction of rows with the usual width, then by the fraction of
     values that are numbers, then by the number of columns.
     """
     best_rank, best = (0.0, 0.0, 1), ","
     for separator in SEPARATORS:
         rows = _split(lines, separator)
-        width = len(rows[0]) if rows else 1
+        width = usual_width(rows)
         if width < 2:
             continue
         values = [each for row in rows for each in row]
         uniformity = sum(len(row) == width for row in rows) / len(rows)
-        numbers = sum(_is_number(each, "," if separator != "," else ".") for each in values)
+        numbers = sum(is_number(each, "," if separator != "," else ".") for each in values)
         rank = (round(uniformity, 1), round(numbers / len(values), 1), width)
         if rank > best_rank or (rank >= best_rank and separator != ","):
             best_rank, best = rank, separator
@@ -223,6 +259,10 @@ def _split(lines: list[str], separator: str) -> list[list[str]]:
     return [[each.strip() for each in row] for row in rows]
 
 
+def _is_blank(row: list[str]) -> bool:
+    return row in ([], [""])
+
+
 def _decimal(rows: list[list[str]], separator: str) -> str:
     """Return the decimal sign: a comma if a number uses it and no number uses a decimal point."""
     if separator == ",":
@@ -234,42 +274,18 @@ def _decimal(rows: list[list[str]], separator: str) -> str:
     return "," if has_commas and are_thousands else "."
 
 
-def _has_header(rows: list[list[str]], decimal: str) -> bool:
-    """Return whether the first row holds column names.
-
-    The row holds column names if a name stands above a column of numbers, or if its only numbers
-    are consecutive column numbers.
-    """
-    if len(rows) < 2:
-        return True
-    first, below = rows[0], rows[1:]
-    numbers = {i: each for i, each in enumerate(first) if _is_number(each, decimal)}
-    # Columns with a name above them whose values so far are numbers, or missing.
-    named = {i for i, name in enumerate(first) if i not in numbers and not _is_missing(name)}
-    numeric: set[int] = set()
-    for row in below:
-        for i, each in enumerate(row if named else ()):
-            if i in named and not _is_missing(each):
-                (numeric.add if _is_number(each, decimal) else named.discard)(i)
-    if named & numeric:
-        return True
-    if not all(each.isdecimal() and len(each) <= MAX_COLUMN_DIGITS for each in numbers.values()):
-        return False
-    return {int(each) - i for i, each in numbers.items()} in ({0}, {1}, {-1}, set())
-
-
 def _n_repeated(names: list[str]) -> int:
     """Return how many names occur earlier in a header. Empty names are not counted."""
     named = list(filter(None, names))
     return len(named) - len(set(named))
 
 
-def _unique_names(names: list[str]) -> tuple[str, ...]:
+def unique_names(names: list[str]) -> tuple[str, ...]:
     """Return the names that pandas gives to the columns, such as x, x.1 and "Unnamed: 2".
 
     Examples
     --------
-    >>> _unique_names(["x", "x", "", "x.1", "x"])
+    >>> unique_names(["x", "x", "", "x.1", "x"])
     ('x', 'x.2', 'Unnamed: 2', 'x.1', 'x.3')
     """
     filled = [each or f"Unnamed: {i}" for i, each in enumerate(names)]
@@ -284,13 +300,3 @@ def _unique_names(names: list[str]) -> tuple[str, ...]:
         counts[each] += 1
         unique.append(name)
     return tuple(unique)
-
-
-def _is_missing(text: str) -> bool:
-    return marks_missing(text, NUMBER_MISSING_MARKERS)
-
-
-def _is_number(text: str, decimal: str) -> bool:
-    if POINT_NUMBER.fullmatch(text):
-        return True
-    return decimal == "," and COMMA_NUMBER.fullmatch(text) is not None

@@ -1,0 +1,196 @@
+"""Read Parquet and Feather files, as a whole or in chunks of rows."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from dimetric._errors import error_text
+from dimetric.data._limits import check_n_columns
+from dimetric.data._readers import frames
+from dimetric.data._readers.compressed import check_expansion
+from dimetric.data._readers.content import ARROW_STREAM_MAGIC
+from dimetric.data._readers.reader import Reader
+from dimetric.data._readers.source import InputFile
+
+BYTES_PER_CELL = 8  # size of a value in memory
+
+
+@dataclass(frozen=True)
+class ParquetReader(Reader):
+    """Reads Parquet files with pyarrow, or with polars if pyarrow is not installed."""
+
+    file: InputFile
+    kind: ClassVar[str] = "a Parquet file"
+
+    def column_names(self) -> list[str]:
+        """Return the names of all columns, including nested ones."""
+        return [str(each) for each in self._schema.names]
+
+    def nested_columns(self) -> dict[str, str]:
+        """Return the columns of lists, structs, maps and bytes, and what they hold."""
+        return _nested_columns(self._schema) if _has_pyarrow() else {}
+
+    def read(self, target: str | None = None) -> Any:
+        """Return a data frame without nested columns."""
+        library, is_pandas = frames.data_frame_library()
+        if not _has_pyarrow():  # polars does not need pyarrow
+            return library.read_parquet(self.file.path)
+        from pyarrow import parquet
+
+        with _arrow_errors("Parquet"):
+            with parquet.ParquetFile(self.file.path) as file:
+                check_n_columns(file.metadata.num_columns)
+                n_cells = file.metadata.num_rows * file.metadata.num_columns
+                check_expansion(n_cells * BYTES_PER_CELL, self.file.path.stat().st_size)
+                table = file.read(_flat_names(file.schema_arrow))
+            return _frame(table) if is_pandas else library.from_arrow(table)
+
+    def chunks(self, string_columns: set[str], cells_per_chunk: int) -> Iterator[Any]:
+        """Yield chunks of rows, as pandas data frames without nested columns."""
+        from pyarrow import parquet
+
+        with _arrow_errors("Parquet"), parquet.ParquetFile(self.file.path) as file:
+            check_n_columns(file.metadata.num_columns)
+            rows = max(1, cells_per_chunk // max(1, file.metadata.num_columns))
+            for batch in file.iter_batches(rows, columns=_flat_names(file.schema_arrow)):
+                yield _frame(batch)
+
+    @cached_property
+    def _schema(self) -> Any:
+        if not _has_pyarrow():
+            import polars
+
+            return polars.read_parquet_schema(self.file.path)
+        from pyarrow import parquet
+
+        with _arrow_errors("Parquet"), parquet.ParquetFile(self.file.path) as file:
+            return file.schema_arrow
+
+
+@dataclass(frozen=True)
+class FeatherReader(Reader):
+    """Reads Feather files, which are Arrow IPC files, and Arrow IPC streams."""
+
+    file: InputFile
+    kind: ClassVar[str] = "a Feather file"
+
+    def column_names(self) -> list[str]:
+        """Return the names of all columns, including nested ones."""
+        return [str(each) for each in self._schema.names]
+
+    def nested_columns(self) -> dict[str, str]:
+        """Return the columns of lists, structs, maps and bytes, and what they hold."""
+        return _nested_columns(self._schema)
+
+    def read(self, target: str | None = None) -> Any:
+        """Return a data frame without nested columns."""
+        import pyarrow
+
+        library, is_pandas = frames.data_frame_library()
+        with _arrow_errors("Feather"):
+            batches = list(self._batches())
+            table = pyarrow.Table.from_batches(batches, _flat_schema(self._schema))
+            return _frame(table) if is_pandas else library.from_arrow(table)
+
+    def chunks(self, string_columns: set[str], cells_per_chunk: int) -> Iterator[Any]:
+        """Yield chunks of rows, as pandas data frames without nested columns."""
+        with _arrow_errors("Feather"):
+            for batch in self._batches():
+                rows = max(1, cells_per_chunk // max(1, batch.num_columns))
+                for start in range(0, batch.num_rows, rows):
+                    yield _frame(batch.slice(start, rows))
+
+    def _batches(self) -> Iterator[Any]:
+        """Yield the record batches of the file, without nested columns."""
+        names, n_bytes = _flat_names(self._schema), 0
+        with self._opened() as reader:
+            check_n_columns(len(self._schema))
+            if hasattr(reader, "num_record_batches"):
+                parts = (reader.get_batch(i) for i in range(reader.num_record_batches))
+            else:
+                parts = iter(reader)
+            for batch in parts:
+                batch.validate(full=True)
+                n_bytes += batch.num_rows * batch.num_columns * BYTES_PER_CELL
+                check_expansion(n_bytes, self.file.path.stat().st_size)
+                yield batch.select(names)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        import pyarrow
+        from pyarrow import ipc
+
+        with pyarrow.OSFile(str(self.file.path)) as source:
+            is_stream = source.read(len(ARROW_STREAM_MAGIC)) == ARROW_STREAM_MAGIC
+            source.seek(0)
+            yield ipc.open_stream(source) if is_stream else ipc.open_file(source)
+
+    @cached_property
+    def _schema(self) -> Any:
+        if not _has_pyarrow():
+            raise ImportError("Reading a Feather file requires pyarrow: pip install pyarrow.")
+        with _arrow_errors("Feather"), self._opened() as reader:
+            return reader.schema
+
+
+def _has_pyarrow() -> bool:
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _nested_kind(arrow_type: Any) -> str:
+    """Return what a column holds if its values are neither numbers, texts nor dates, or ""."""
+    from pyarrow import types
+
+    while types.is_dictionary(arrow_type):
+        arrow_type = arrow_type.value_type
+    if types.is_map(arrow_type):
+        return "maps"
+    if types.is_struct(arrow_type):
+        return "structs"
+    if types.is_nested(arrow_type):
+        return "lists"
+    is_binary = "binary" in str(arrow_type)
+    return "bytes" if is_binary else ""
+
+
+def _nested_columns(schema: Any) -> dict[str, str]:
+    kinds = {str(field.name): _nested_kind(field.type) for field in schema}
+    return {name: kind for name, kind in kinds.items() if kind}
+
+
+def _flat_names(schema: Any) -> list[str]:
+    return [field.name for field in schema if not _nested_kind(field.type)]
+
+
+def _flat_schema(schema: Any) -> Any:
+    import pyarrow
+
+    fields = [field for field in schema if not _nested_kind(field.type)]
+    return pyarrow.schema(fields, schema.metadata)
+
+
+def _frame(table: Any) -> Any:
+    """Return an Arrow table as a pandas data frame. Dates become timestamps without time zone."""
+    # pandas would convert integers with missing values to floats, which round long ids.
+    frame = table.to_pandas(integer_object_nulls=True, date_as_object=False)
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        if getattr(dtype, "tz", None) is not None:
+            frame[name] = frame[name].dt.tz_localize(None)  # the local time of the column
+    return frame
+
+
+@contextmanager
+def _arrow_errors(kind: str) -> Iterator[None]:
+    """Reraise errors of pyarrow on damaged files, which have many types, as a ValueError."""
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, LookupError, OverflowError, TypeError) as error:
+        raise ValueError(f"it is not a valid {kind} file: {error_text(error)}") from error

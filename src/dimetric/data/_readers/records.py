@@ -1,0 +1,184 @@
+"""Turn rows of Python objects, from workbooks, JSON and databases, into typed columns."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from dimetric.data._missing import is_missing_value
+from dimetric.data._readers.compressed import check_expansion
+
+BYTES_PER_CELL = 8  # size of a value in memory
+NESTED_TYPES = (list, tuple, dict, set, frozenset, np.ndarray, bytes, bytearray, memoryview)
+MAX_INTEGER = 2**63
+
+Columns = dict[str, np.ndarray]
+
+
+def columns_from_rows(
+    names: Sequence[str], rows: Sequence[Sequence[Any]], string_columns: Iterable[str] = ()
+) -> Columns:
+    """Return the columns of a table as typed arrays.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the columns.
+    rows : sequence of sequences
+        The rows. A row may be shorter than `names`. The missing values at its end are None.
+    string_columns : iterable of str
+        Columns whose numbers become strings.
+
+    Examples
+    --------
+    >>> columns_from_rows(["a", "b"], [(1, "x"), (2, 3)])
+    {'a': array([1, 2]), 'b': array(['x', '3'], dtype=object)}
+    """
+    strings = set(string_columns)
+    return {
+        name: typed_column([row[i] if i < len(row) else None for row in rows], name in strings)
+        for i, name in enumerate(names)
+    }
+
+
+def row_chunks(
+    names: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    string_columns: set[str],
+    cells_per_chunk: int,
+) -> Iterator[Columns]:
+    """Yield chunks of rows as typed columns, without nested columns."""
+    rows, size = iter(rows), max(1, cells_per_chunk // max(1, len(names)))
+    while part := list(islice(rows, size)):
+        columns = columns_from_rows(names, part, string_columns)
+        nested = nested_columns(columns)
+        yield {name: values for name, values in columns.items() if name not in nested}
+
+
+def limited_rows(rows: Iterable[Sequence[Any]], file_bytes: int) -> Iterator[Sequence[Any]]:
+    """Yield rows. Raise if there are suspiciously many cells for the size of the file."""
+    n_cells = 0
+    for row in rows:
+        n_cells += len(row)
+        check_expansion(n_cells * BYTES_PER_CELL, file_bytes)
+        yield row
+
+
+def typed_column(values: list[Any], as_strings: bool = False) -> np.ndarray:
+    """Return values as an array of numbers, dates or durations, if all are of one kind.
+
+    In a mixture with strings, all values become strings, as in a text file.
+
+    Examples
+    --------
+    >>> typed_column([1, None, 2.5]), typed_column([1, "a"])
+    (array([1. , nan, 2.5]), array(['1', 'a'], dtype=object))
+    """
+    types = {type(each) for each in values if each is not None}
+    has_missing = None in values if types else True
+    if not types or any(issubclass(each, NESTED_TYPES) for each in types):
+        return _objects(values)
+    if as_strings or str in types or types == {time}:
+        return _objects([None if each is None else text_of(each) for each in values])
+    if types == {bool}:
+        return _objects(values) if has_missing else np.array(values, dtype=bool)
+    if types <= {int, float, bool, Decimal}:
+        return _numbers(values, are_integers=types == {int} and not has_missing)
+    if types <= {date, datetime}:
+        naive = [each.replace(tzinfo=None) if isinstance(each, datetime) else each
+                 for each in values]  # fmt: skip
+        return np.array(naive, dtype="datetime64[us]")
+    if types == {timedelta}:
+        return np.array(values, dtype="timedelta64[us]")
+    return _objects([None if each is None else text_of(each) for each in values])
+
+
+def text_of(value: Any) -> str:
+    """Return the text of a value in a column of strings. Integral numbers have no decimals.
+
+    Examples
+    --------
+    >>> text_of(3.0), text_of(2.5), text_of("a")
+    ('3', '2.5', 'a')
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < MAX_INTEGER:
+        return str(int(value))
+    return str(value)
+
+
+def nested_columns(table: Any) -> dict[str, str]:
+    """Return the columns of a data frame or dict whose values are lists, objects or bytes.
+
+    Examples
+    --------
+    >>> nested_columns(columns_from_rows(["a", "b"], [(1, [2]), (3, {})]))
+    {'b': 'lists'}
+    """
+    nested = {}
+    names = table if isinstance(table, Mapping) else table.columns
+    for name in names:
+        values = table[name]
+        if getattr(values, "ndim", 1) != 1 or not _may_be_nested(values):
+            continue
+        listed = values.to_list() if hasattr(values, "to_list") else values
+        first = next((each for each in listed if isinstance(each, NESTED_TYPES)), None)
+        if first is not None:
+            nested[str(name)] = _kind_of(first)
+    return nested
+
+
+def _may_be_nested(values: Any) -> bool:
+    text = str(values.dtype).lower()  # of numpy, pandas or polars
+    return text == "object" or text.startswith(("list", "struct", "array", "binary", "object"))
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return "bytes"
+    return "structs" if isinstance(value, dict) else "lists"
+
+
+def concatenated(parts: Sequence[Any]) -> Columns:
+    """Concatenate tables with the same columns, which may be data frames or dicts of columns."""
+    names = [str(each) for each in (parts[0] if isinstance(parts[0], dict) else parts[0].columns)]
+    return {name: _joined([_array(part[name]) for part in parts]) for name in names}
+
+
+def _array(column: Any) -> np.ndarray:
+    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """Concatenate the values of a column. Numbers become strings if another part has strings."""
+    kinds = {"number" if each.dtype.kind in "iuf" else each.dtype.kind for each in parts}
+    if len(kinds) == 1 and kinds != {"O"}:
+        return np.concatenate(parts)
+    values = [value for part in parts for value in part.tolist()]
+    return typed_column([None if is_missing_value(each) else each for each in values])
+
+
+def _numbers(values: list[Any], *, are_integers: bool) -> np.ndarray:
+    if are_integers:
+        try:
+            return np.array(values, dtype=np.int64)
+        except OverflowError:
+            pass
+    return np.array([_number(each) for each in values])
+
+
+def _number(value: Any) -> float:
+    try:
+        return np.nan if value is None else float(value)
+    except OverflowError:  # an integer with more than 308 digits
+        return np.inf if value > 0 else -np.inf
+
+
+def _objects(values: list[Any]) -> np.ndarray:
+    """Return a list as a one-dimensional object array, even if its items are lists."""
+    array = np.empty(len(values), dtype=object)
+    for i, each in enumerate(values):
+        array[i] = each
+    return array

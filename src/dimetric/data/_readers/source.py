@@ -1,0 +1,146 @@
+"""Find the files that a user names: paths, or "-" for standard input."""
+
+import atexit
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dimetric._scratch import scratch_folder
+
+STDIN = "-"
+STDIN_LABEL = "standard input"
+# A scheme has two letters or more, because "C:/" is a drive. A Path turns "//" into "/".
+URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/{1,3}(.*)", re.DOTALL)
+
+
+class InputFile(NamedTuple):
+    """A file that holds a table.
+
+    Attributes
+    ----------
+    path : Path
+        Path of the file. Standard input is copied to a temporary file.
+    label : str
+        Name of the file in messages.
+    """
+
+    path: Path
+    label: str
+
+
+def table_name(path: Path) -> str:
+    """Return the name of a file without its extension.
+
+    Examples
+    --------
+    >>> table_name(Path("data/iris.csv.gz")), table_name(Path("sales.2024.csv"))
+    ('iris', 'sales.2024')
+    """
+    name = path.name.removesuffix(".gz")
+    return name.rpartition(".")[0] or name
+
+
+def tables_name(paths: Iterable[str | Path]) -> str:
+    """Return a name for the table in one or several files.
+
+    Examples
+    --------
+    >>> tables_name(["a.csv"]), tables_name(["-"]), tables_name(["jan.csv", "feb.csv"])
+    ('a', 'stdin', 'jan-and-1-more')
+    """
+    first, *others = (
+        "stdin" if str(each) in (STDIN, STDIN_LABEL) else table_name(Path(each)) for each in paths
+    )
+    return f"{first}-and-{len(others)}-more" if others else first
+
+
+def is_file_source(source: Any) -> bool:
+    """Return whether an argument names files: a path, or a list of paths.
+
+    Examples
+    --------
+    >>> is_file_source("a.csv"), is_file_source(["a.csv", "b.csv"]), is_file_source([[1.0]])
+    (True, True, False)
+    """
+    if isinstance(source, list | tuple):
+        return bool(source) and all(isinstance(each, str | Path) for each in source)
+    return isinstance(source, str | Path)
+
+
+def input_files(source: str | Path | Iterable[str | Path]) -> list[InputFile]:
+    """Return the files that a user names. Raise if one is not a file.
+
+    Parameters
+    ----------
+    source : path, "-", or iterable of these
+        The files. "-" is standard input, which is copied to a temporary file.
+    """
+    paths = [source] if isinstance(source, str | Path) else list(source)
+    if [str(each) for each in paths].count(STDIN) > 1:
+        raise ValueError(f"{STDIN} (standard input) is given twice, but can be read only once.")
+    return [_input_file(each) for each in paths]
+
+
+def _input_file(path: str | Path) -> InputFile:
+    if str(path) == STDIN:
+        return InputFile(_spooled_input(), STDIN_LABEL)
+    file = InputFile(Path(path), str(path))
+    if file.path.is_dir():
+        raise IsADirectoryError(f"{path} is a directory, not a file.")
+    if not file.path.exists():
+        check_not_url(path)
+        raise FileNotFoundError(f"There is no file {path}.")
+    if not file.path.is_file():  # a pipe, such as /dev/stdin, can be read only once
+        with open(file.path, "rb") as stream:
+            return InputFile(_spooled(stream, str(path)), str(path))
+    if not file.path.stat().st_size:
+        raise ValueError(f"{path} is empty.")
+    return file
+
+
+def check_not_url(path: str | Path) -> None:
+    """Raise if a path is a URL.
+
+    Examples
+    --------
+    >>> check_not_url("s3://bucket/a.csv")
+    Traceback (most recent call last):
+    ...
+    ValueError: dimetric does not download files. Download s3://bucket/a.csv first, then pass the...
+    """
+    url = URL.fullmatch(str(path))
+    if url is None:
+        return
+    scheme, rest = url.groups()
+    if scheme.lower() == "file":
+        raise ValueError(f"{scheme}:///{rest} is a URL. Pass the path of the file, /{rest}.")
+    raise ValueError(
+        f"dimetric does not download files. Download {scheme}://{rest} first, then pass the file."
+    )
+
+
+def _spooled_input() -> Path:
+    """Copy standard input to a temporary file, because a table is read more than once."""
+    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+        raise ValueError(
+            f"{STDIN} reads a table from standard input, but no file or pipe is connected to it."
+        )
+    return _spooled(sys.stdin.buffer, STDIN_LABEL)
+
+
+def _spooled(stream: Any, label: str) -> Path:
+    """Copy a stream to a temporary file, which is removed when Python ends."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    folder = stack.enter_context(scratch_folder(Path(tempfile.gettempdir())))
+    path = folder / "input"
+    with open(path, "wb") as file:
+        shutil.copyfileobj(stream, file)
+    if not path.stat().st_size:
+        raise ValueError(f"{label} is empty.")
+    return path
