@@ -184,14 +184,15 @@ class _PredictedAgainstTrue:
     def plot(self, ax: Any) -> None:
         """Draw the points and the diagonal."""
         from dimetric.plot._matplotlib import plain_text
-        from dimetric.plot._palette import COLORS, DARK_GREY
+        from dimetric.plot._palette import theme_of
 
-        ax.plot(self.limits, self.limits, color=DARK_GREY, linewidth=1, linestyle="--", zorder=1)
+        theme = theme_of(ax)
+        ax.plot(self.limits, self.limits, color=theme.ink, linewidth=1, linestyle="--", zorder=1)
         points, counts = np.unique(
             np.column_stack([self.true, self.predicted]), axis=0, return_counts=True
         )
         areas = POINT_AREA * np.minimum(counts, MAX_POINT_COUNT)  # ordinal numbers coincide
-        ax.scatter(*points.T, s=areas, color=COLORS[0], alpha=0.5, linewidths=0, zorder=2)
+        ax.scatter(*points.T, s=areas, color=theme.colors[0], alpha=0.5, linewidths=0, zorder=2)
         ax.set(xlim=self.limits, ylim=self.limits, aspect="equal")
         ax.locator_params(nbins=MAX_TICKS)
         name = plain_text(cut_middle(self.target, MAX_AXIS_NAME_LENGTH))
