@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import matplotlib
 import matplotlib.pyplot
+import matplotlib.style
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from numpy.testing import assert_allclose, assert_array_equal
@@ -34,7 +35,7 @@ from dimetric.plot import (
     ScreeDisplay,
 )
 from dimetric.plot._labels import non_overlapping_offsets, short_names, sorted_classes
-from dimetric.plot._palette import COLORS
+from dimetric.plot._palette import COLORS, DARK, LIGHT, luminance
 from dimetric.quality import embedding_quality, neighborhood
 
 X, y = load_iris(return_X_y=True)
@@ -65,8 +66,10 @@ class TestEmbedding:
         display = EmbeddingDisplay.from_embedding(X[:, :2], NAMES)
         for i, name in enumerate(("setosa", "versicolor", "virginica")):
             assert display.classes_[i] == name
-            assert_array_equal(display.points_[i].get_offsets(), X[name == NAMES, :2])
-            assert to_hex(display.points_[i].get_facecolor()[0]) == COLORS[i].lower()
+            drawn = NAMES[display.order_] == name
+            offsets, colors = display.points_[0].get_offsets(), display.points_[0].get_facecolor()
+            assert_array_equal(offsets[drawn], X[display.order_][drawn, :2])
+            assert {to_hex(each) for each in colors[drawn]} == {COLORS[i].lower()}
         assert legend_of(display) == ["setosa", "versicolor", "virginica"]
         assert display.ax_.get_aspect() == 1  # distances are comparable in all directions
 
@@ -95,16 +98,18 @@ class TestEmbedding:
         display = EmbeddingDisplay.from_embedding(Z, np.arange(168), by="classes", legend="none")
         styles = set()
         for points in display.points_:
-            colors = points.get_facecolor() if len(points.get_facecolor()) else [None]
             shape = points.get_paths()[0].vertices.tobytes()
-            styles.add((str(colors[0]), str(points.get_edgecolor()[0]), shape))
+            faces, edges = points.get_facecolor(), points.get_edgecolor()
+            filled = len(faces) > 0
+            styles |= {(filled, str(each), shape) for each in (faces if filled else edges)}
         assert len(styles) == 168
 
     def test_numbers_have_a_colour_bar_and_classes_a_legend(self):
         numbers = EmbeddingDisplay.from_embedding(X[:, :2], X[:, 2], target_name="petal")
         assert numbers.legend_ is None
         assert numbers.colorbar_.ax.get_ylabel() == "petal"
-        assert_array_equal(numbers.points_[0].get_array(), X[:, 2])
+        assert_array_equal(numbers.points_[0].get_array(), X[numbers.order_, 2])
+        assert numbers.colorbar_.solids.get_alpha() == 1
         assert EmbeddingDisplay.from_embedding(X[:, :2], y).colorbar_ is None
         many = EmbeddingDisplay.from_embedding(np.zeros((300, 2)), np.arange(300))
         assert many.colorbar_ is not None
@@ -114,17 +119,51 @@ class TestEmbedding:
     def test_1d_embedding_has_a_row_for_each_class(self):
         display = EmbeddingDisplay.from_embedding(X[:, :1], NAMES)
         assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == list(np.unique(NAMES))
-        for i, points in enumerate(display.points_):
-            assert_allclose(points.get_offsets()[:, 1], i, atol=0.26)
+        heights = display.points_[0].get_offsets()[:, 1]
+        assert_allclose(heights, y[display.order_], atol=0.26)
         numbers = EmbeddingDisplay.from_embedding(X[:, :1], X[:, 2])
-        assert_array_equal(numbers.points_[0].get_offsets()[:, 1], X[:, 2])
+        assert_array_equal(numbers.points_[0].get_offsets()[:, 1], X[numbers.order_, 2])
         without_y = EmbeddingDisplay.from_embedding(X[:, :1])
         assert len(without_y.ax_.get_yticks()) == 0
 
-    def test_small_classes_are_drawn_last(self):
-        display = EmbeddingDisplay.from_embedding(X[:103, :2], y[:103])
-        zorders = [points.get_zorder() for points in display.points_]
-        assert zorders[2] == max(zorders)
+    def test_samples_are_drawn_in_random_order(self):
+        first, second = (EmbeddingDisplay.from_embedding(X[:, :2], y) for _ in range(2))
+        assert_array_equal(first.order_, second.order_)
+        assert_array_equal(np.sort(first.order_), np.arange(len(X)))
+        for half in np.array_split(y[first.order_], 2):  # all classes are in front in some places
+            assert np.all(np.bincount(half) > 15)
+
+    def test_samples_of_classes_with_different_markers_are_mixed(self, rng):
+        codes = np.repeat(np.arange(9), 20)
+        display = EmbeddingDisplay.from_embedding(rng.normal(size=(180, 2)), codes)
+        shapes = [points.get_paths()[0].vertices.tobytes() for points in display.points_]
+        assert sum(a != b for a, b in pairwise(shapes)) > 10
+        assert sum(len(points.get_offsets()) for points in display.points_) == 180
+
+    def test_many_samples_are_small_and_transparent(self, rng):
+        alphas, sizes = [], []
+        for n in (100, 2000, 20_000):
+            display = EmbeddingDisplay.from_embedding(rng.normal(size=(n, 2)), np.arange(n) % 3)
+            alphas.append(display.points_[0].get_alpha())
+            sizes.append(display.points_[0].get_sizes()[0])
+        assert 0.9 > alphas[0] > alphas[1] > alphas[2] > 0.2
+        assert sizes[0] > sizes[1] >= sizes[2]
+
+    def test_colours_suit_a_dark_background(self):
+        def contrast(a, b):
+            low, high = sorted((luminance(to_rgb(a)), luminance(to_rgb(b))))
+            return (high + 0.05) / (low + 0.05)
+
+        with matplotlib.style.context("dark_background"):
+            display = EmbeddingDisplay.from_embedding(X[:, :2], NAMES, legend="centres")
+            found = {to_hex(each) for each in display.points_[0].get_facecolor()}
+            assert found == {each.lower() for each in DARK.colors[:3]}
+            assert all(label.get_color() == DARK.ink for label in display.labels_)
+        for theme, lowest in ((LIGHT, 2.2), (DARK, 4.5)):
+            assert contrast(theme.ink, theme.paper) > 7
+            assert min(contrast(each, theme.paper) for each in theme.colors) > lowest
+            numbers = theme.sequential_cmap()([0.0, 1.0])
+            assert min(contrast(each[:3], theme.paper) for each in numbers) > 1.5
 
     def test_special_characters_in_names_are_displayed_literally(self):
         names = np.array(["_hidden", "$x^2$", "日本\nx", "été"])
@@ -142,7 +181,9 @@ class TestEmbedding:
     def test_from_estimator(self):
         lda = LDA().fit(FRAME, y)
         display = EmbeddingDisplay.from_estimator(lda, FRAME, y, title="LDA")
-        assert_allclose(display.points_[0].get_offsets(), lda.transform(FRAME)[:50])
+        assert_allclose(
+            display.points_[0].get_offsets(), np.asarray(lda.transform(FRAME))[display.order_]
+        )
         assert EmbeddingDisplay.from_estimator(PCA().fit(X), X).points_[0].get_offsets().shape == (
             150,
             2,
@@ -478,7 +519,8 @@ class TestRegions:
             drawn = np.asarray(display.surfaces_[0].get_array())
             values = np.searchsorted(np.unique(NAMES), classes).reshape([9] * d)
             assert_array_equal(drawn.reshape(values.T.shape), values.T)
-            assert len(display.points_[0][0].get_offsets()) == np.sum(codes == 0)
+            colors = [to_hex(each) for each in display.points_[0][0].get_facecolor()]
+            assert colors.count(COLORS[0].lower()) == np.sum(codes == 0)
 
     def test_panels_of_from_learner(self):
         display = RegionsDisplay.from_learner(

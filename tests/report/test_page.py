@@ -18,10 +18,11 @@ from dimetric.report import (
     PredictedNumbers,
     ReportRecord,
     Task,
+    _picture,
     _pictures,
     render_report,
 )
-from dimetric.report._text import cut_end, cut_middle
+from dimetric.report._text import cut_end, cut_middle, score_meaning
 from dimetric.stats import Posterior
 
 EVIL = "<script>alert('x')</script>"
@@ -47,7 +48,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
         self.attributes += attrs
-        if tag not in ("meta", "img"):
+        if tag not in ("meta", "img", "source"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -61,6 +62,18 @@ class Page(HTMLParser):
     @property
     def words(self):
         return " ".join(self.text.split())
+
+
+@pytest.fixture
+def drawn():
+    """Draw the pictures of the pages."""
+
+
+@pytest.fixture(autouse=True)
+def fast_pictures(request, monkeypatch):
+    """Replace the pictures, which take most of the time, in tests without the fixture drawn."""
+    if "drawn" not in request.fixturenames:
+        monkeypatch.setattr(_picture, "_image", lambda *_: "data:image/png;base64,AAAA")
 
 
 @pytest.fixture
@@ -93,12 +106,13 @@ def record():
     )  # fmt: skip
 
 
-def test_all_values_are_escaped(record):
+def test_all_values_are_escaped(drawn, record):
     content = render_report(record)
     page = Page(content)
     assert page.tags == {
         "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "b", "div", "i", "span",
-        "table", "tr", "th", "td", "ul", "li", "figure", "img", "figcaption", "pre", "small",
+        "table", "tr", "th", "td", "ul", "li", "figure", "picture", "source", "img", "figcaption",
+        "pre", "dl", "dt", "dd",
     }  # fmt: skip
     assert not [name for name, _ in page.attributes if name.startswith("on") or name == "href"]
     assert not re.search(r"https?:", content)
@@ -106,7 +120,7 @@ def test_all_values_are_escaped(record):
         f"table {EVIL}: comparison of distances", f"classes in column {EVIL} & [red].", "a & b",
         "LDA <b> is better than Euclidean (97 % probability).", "slow <i> was dropped. <u>no",
         "{{ 7 * 7 }} {% for %}", "$x^2$ \\alpha", "עברית",
-        f"Data: {EVIL}.csv. Random seed: 7. Time: 12 s.",
+        f"Data {EVIL}.csv: 60 rows, 6 features, 3 classes", "12 s. Random seed: 7.",
         f"dimetric predict {shlex.quote(record.model_file)} new.csv", "Python <3>",
     ):  # fmt: skip
         assert words in page.words, words
@@ -118,15 +132,17 @@ def test_page_contains_the_results(record):
         "Probabilities: Euclidean is better 1 %, equivalent (within 0.02) 2 %, LDA <b> is better "
         "97 %.",
         "with default parameters, classified 85.0 % of test rows correctly. The Euclidean distance "
-        "classified 55.0 %. Both are means over 2 test folds (2-fold cross-validation of 60 rows).",
+        "classified 55.0 %.",
+        "were tested in 2 new folds (2-fold cross-validation of 60 rows).",
+        "Accuracy is the fraction of test rows that are classified correctly.",
         "The learner was chosen on the same rows, but in other folds",
-        "Accuracies that differ by at most 0.02 count as equivalent.",
+        "Values of accuracy that differ by at most 0.02 count as equivalent.",
         "60 rows, 6 features, 3 classes in column",
         "Baseline: always predicting the largest class is 33.3 % accurate.",
-        "averaged over 2 stratified folds. The learners were compared on a stratified random "
-        "sample of 40 of 60 rows.",
-        "rank learner accuracy std vs. Euclidean fit time (s) 1 LDA <b> 0.850 0.071 +0.300 0.020",
-        "2 Euclidean 0.550 0.071 0.001",
+        "averaged over 2 test sets (stratified folds). The learners were compared on a stratified "
+        "random sample of 40 of 60 rows.",
+        "learner accuracy (mean ± std) vs. Euclidean fit time (s) LDA <b> 0.850 ± 0.071 +0.300 "
+        "0.020 Euclidean 0.550 ± 0.071 0.001",
         "On 20 held-out rows, it corrected 5 Euclidean errors and introduced 0 new ones.",
         f"✗ 101 (a & b), ✓ 103 ({cut_middle(EVIL, 24)})",
         "All 60 rows, including the training rows, before learning",
@@ -158,13 +174,15 @@ def test_page_of_numbers(record_of_numbers):
     page = Page(content)
     assert "script" not in page.tags
     assert len(re.findall(r'src="data:image/png;base64,', content)) == 6
+    assert len(re.findall(r'srcset="data:image/png;base64,', content)) == 6
     y = record_of_numbers.y
     error = np.mean(np.abs(y[:20]))
     for words in (
         f"Column {EVIL!r} is read. Distribution of {EVIL} & [red]: smallest ",
         "is 0.85 for 3-NN under LDA <b>, and 0.55 under the Euclidean distance",
-        "Ridge (reference) 0.35 0.07071 -0.2 0.010",
-        f"{EVIL} & [red] of a test row was predicted as the mean over its 3 nearest neighbours",
+        "Ridge (reference) 0.35 ± 0.07071 -0.2 0.010",
+        f"{EVIL} & [red] of a test row is predicted as the mean over its 3 nearest neighbours",
+        f"MAE is the mean absolute error, in units of {EVIL} & [red].",
         "equivalent (within 8)",
         f"(mean absolute error {error:.1f})",
         f"(mean absolute error {error / 10:.2f})",
@@ -178,7 +196,9 @@ def test_page_of_numbers(record_of_numbers):
 
 def test_both_plots_of_predictions_have_the_same_axes(record_of_numbers, monkeypatch):
     drawn = []
-    monkeypatch.setattr(_pictures, "_picture", lambda height, display, **_: drawn.append(display))
+    monkeypatch.setattr(
+        _pictures, "draw_picture", lambda height, display, **_: drawn.append(display)
+    )
     predictions = record_of_numbers.insight.predictions
     _pictures._prediction_plots(predictions, "price", ("Euclidean", "LDA"))
     before, after = drawn
@@ -295,7 +315,7 @@ def test_page_says_that_the_learner_is_not_used(record):
     assert not_used in Page(content).words
     assert "No learner beat Euclidean" in Page(content).words
     (row,) = re.findall('<tr class="best">.*?</tr>', content, re.DOTALL)
-    assert "<td>Euclidean</td>" in row
+    assert ">Euclidean</td>" in row
 
 
 def test_changed_neighbors_are_not_explained_if_the_model_is_euclidean(explained):
@@ -338,3 +358,51 @@ def test_templates_are_part_of_the_package():
 
     names = {each.name for each in files("dimetric.report").joinpath("templates").iterdir()}
     assert names >= {"report.html", "summary.html", "macros.html", "style.css"}
+
+
+def test_advice_follows_the_verdict(record):
+    assert '<ul class="advice">' not in render_report(record)
+    page = Page(render_report(replace(record, advice=[f"Use {EVIL}.", "Expect 85 %."])))
+    assert f"(97 % probability). Use {EVIL}. Expect 85 %. Probabilities" in page.words
+    assert "script" not in page.tags
+
+
+def test_each_picture_has_a_light_and_a_dark_version_and_a_text(drawn, record, record_of_numbers):
+    from base64 import b64decode
+    from io import BytesIO
+
+    from PIL import Image
+
+    for each in (record, record_of_numbers):
+        content = render_report(each)
+        tags = re.findall(r"<picture>(.*?)</picture>", content, re.DOTALL)
+        assert tags
+        for tag in tags:
+            assert 'media="screen and (prefers-color-scheme: dark)"' in tag
+            assert re.search(r'alt="[^"]{20,}"', tag)
+            dark, light = re.findall(r"base64,([^\"]*)", tag)
+            brightness = []
+            for image in (dark, light):
+                with Image.open(BytesIO(b64decode(image))) as opened:
+                    brightness.append(np.median(np.asarray(opened.convert("L"))))
+            assert brightness[0] < 40 < 220 < brightness[1]
+
+
+def test_size_of_a_page_with_many_points(drawn, record):
+    n, rng = 1500, np.random.default_rng(0)
+    names = np.array([f"a class with a long name, number {i}" for i in range(30)])
+    insight = replace(
+        record.insight, rows=np.arange(n), before=rng.standard_normal((n, 2)),
+        after=rng.standard_normal((n, 2)),
+    )  # fmt: skip
+    y = names[rng.integers(30, size=n)]
+    many = replace(
+        record, insight=insight, y=y, rows=np.arange(n), classes=dict.fromkeys(names, 50)
+    )
+    assert len(render_report(many)) < 1_000_000
+
+
+@pytest.mark.parametrize("score", ["accuracy", "balanced_accuracy", "f1_macro", "r2", "mae"])
+def test_each_score_is_explained(score):
+    assert score_meaning(score, "{x}").endswith(".")
+    assert ("{x}" in score_meaning(score, "{x}")) == (score in ("r2", "mae"))

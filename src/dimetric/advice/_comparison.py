@@ -317,4 +317,5 @@ class Comparison:
             seconds=self.seconds,
             versions=installed_versions(REPORTED_PACKAGES),
             reading=samples.reading,
+            budget=self.budget,
         )

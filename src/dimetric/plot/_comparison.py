@@ -10,7 +10,7 @@ from dimetric.benchmark import BenchmarkResult, LearnerScores, summary
 from dimetric.plot._display import Display
 from dimetric.plot._labels import jittered_rows
 from dimetric.plot._matplotlib import plain_text
-from dimetric.plot._palette import COLORS, DARK_GREY
+from dimetric.plot._palette import theme_of
 
 __all__ = ["ComparisonDisplay"]
 
@@ -109,7 +109,7 @@ class ComparisonDisplay(Display):
         base = next((row for row in rows if row.learner == self.baseline), None)
         if base is not None and np.isfinite(base.mean):
             self.baseline_ = ax.axvline(
-                base.mean, color=COLORS[1], linestyle="--", linewidth=1, zorder=1
+                base.mean, color=theme_of(ax).colors[1], linestyle="--", linewidth=1, zorder=1
             )
         ax.set_yticks(range(len(rows)), [plain_text(row.learner, 28) for row in rows])
         ax.tick_params(axis="y", length=0)
@@ -122,7 +122,8 @@ class ComparisonDisplay(Display):
         """Draw the scores of one learner in row `place`."""
         values = row.values[np.isfinite(row.values)]
         heights = jittered_rows(np.full(len(values), place), 0.3)
-        color = COLORS[1] if row.learner == self.baseline else COLORS[0]
+        theme = theme_of(self.ax_)
+        color = theme.colors[1 if row.learner == self.baseline else 0]
         self.points_.append(
             self.ax_.scatter(values, heights, s=14, color=color, alpha=0.35, linewidths=0)
         )
@@ -134,7 +135,7 @@ class ComparisonDisplay(Display):
                 place,
                 xerr=row.std,
                 fmt="D",
-                color=DARK_GREY,
+                color=theme.ink,
                 markerfacecolor=color,
                 markersize=6,
                 linewidth=1.2,
@@ -150,7 +151,7 @@ class ComparisonDisplay(Display):
                 va="center",
                 fontsize=9,
                 family="monospace",
-                color=DARK_GREY,
+                color=theme.ink,
             )
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dimetric.plot._labels import LEGEND_ROWS, legend_beside
 from dimetric.plot._matplotlib import one_axes, plain_text
-from dimetric.plot._palette import COLORS, MARKERS
+from dimetric.plot._palette import MARKERS, theme_of
 
 LINE_STYLES = ("-", "--", "-.", ":")
 MAX_MARKED_POINTS = 60  # curves with more points have no markers
@@ -105,11 +105,12 @@ class CurvesDisplay(StyledDisplay):
         columns = -(-len(curves) // LEGEND_ROWS) * legend
         height = max(3.6, 0.5 + 0.2 * min(len(curves), LEGEND_ROWS) * legend)
         ax = self._open_axes(ax, (5.2 + (0.6 + 0.08 * longest) * columns, height))
+        colors = theme_of(ax).colors
         self.lines_ = []
         for i, (x, y) in enumerate(curves.values()):
             defaults = {
-                "color": COLORS[i % len(COLORS)],
-                "linestyle": LINE_STYLES[i // len(COLORS) % len(LINE_STYLES)],
+                "color": colors[i % len(colors)],
+                "linestyle": LINE_STYLES[i // len(colors) % len(LINE_STYLES)],
                 "marker": MARKERS[i % len(MARKERS)] if len(x) <= MAX_MARKED_POINTS else None,
                 "markersize": 4,
                 "linewidth": 1.5,

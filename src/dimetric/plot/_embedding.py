@@ -21,23 +21,22 @@ from dimetric.plot._labels import (
     write_class_names,
 )
 from dimetric.plot._matplotlib import plain_text, shrink_3d_axes
-from dimetric.plot._palette import SEQUENTIAL_CMAP, Style, class_styles
+from dimetric.plot._palette import Theme, theme_of
+from dimetric.plot._points import draw_classes, random_order, scatter_defaults
 
 __all__ = ["EmbeddingDisplay"]
 
 MAX_CLASSES = 400  # with more classes, an error is raised
-MIN_EDGED_AREA = 15  # smallest area of a marker with a white edge, in square points
-TOTAL_MARKER_AREA = 12_000  # of all markers, in square points
-MIN_MARKER_AREA, MAX_MARKER_AREA = 5, 26  # of one marker, in square points
-MAX_VECTOR_POINTS = 5_000  # with more points, they are rasterized in SVG and PDF files
 
 
 class EmbeddingDisplay(StyledDisplay):
     """Scatter plot of samples in one, two or three dimensions, coloured by class or numeric value.
 
     A legend beside the axes names up to 24 classes. If there are more, each name is written at the
-    median of its class. In two dimensions, both axes have the same scale. In one dimension, each
-    class has its own row.
+    median of its class. Numbers have a colour bar. Samples are drawn in random order, and are more
+    transparent if there are many. The colours suit the background, which may be dark: call
+    ``plt.style.use("dark_background")``. In two dimensions, both axes have the same scale. In one
+    dimension, each class has its own row.
 
     Parameters
     ----------
@@ -62,7 +61,10 @@ class EmbeddingDisplay(StyledDisplay):
     Attributes
     ----------
     points_ : list of matplotlib PathCollection
-        The samples: one collection per class in the order of `classes_`, or a single collection.
+        The samples in random order. With up to seven classes, or with numbers, there is one
+        collection, otherwise one or more for each marker.
+    order_ : ndarray of shape (n_samples,)
+        The order in which the samples are drawn: row indices of the embedding.
     classes_ : ndarray or None
         The classes in natural order: "class 2" comes before "class 10".
     legend_ : matplotlib Legend or None
@@ -78,8 +80,8 @@ class EmbeddingDisplay(StyledDisplay):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> display = EmbeddingDisplay.from_estimator(LDA().fit(X, y), X, y)
-    >>> [len(points.get_offsets()) for points in display.points_]
-    [50, 50, 50]
+    >>> display.classes_, [len(points.get_offsets()) for points in display.points_]
+    (array([0, 1, 2]), [150])
     """
 
     @check_types
@@ -177,13 +179,15 @@ class EmbeddingDisplay(StyledDisplay):
         size = _figure_size(classes, beside, Z.shape[1])
         ax = self._open_axes(ax, size, is_3d=Z.shape[1] == 3)
         self.legend_, self.colorbar_, self.labels_ = None, None, []
-        styles = class_styles(max(1, len(classes)))
-        options = _scatter_defaults(len(Z)) | artist_kwargs
+        theme = theme_of(ax)
+        styles = theme.class_styles(max(1, len(classes)))
+        options = scatter_defaults(len(Z)) | artist_kwargs
+        self.order_ = random_order(len(Z))
         points = Z if Z.shape[1] > 1 else np.column_stack([Z, _line_heights(codes, y, kind)])
         if kind == "numbers":
-            self._draw_numbers(points, y, options, on_a_line=Z.shape[1] == 1)
+            self._draw_numbers(points, y, theme, options, on_a_line=Z.shape[1] == 1)
         else:
-            self._draw_classes(points, codes, styles, options)
+            self.points_ = draw_classes(ax, points, codes, styles, theme, options)
         self._name_axes(Z.shape[1], kind)
         if classes and Z.shape[1] > 1 and self.legend != "none":
             if beside:
@@ -219,34 +223,23 @@ class EmbeddingDisplay(StyledDisplay):
         fits_beside = n_classes <= MAX_LEGEND_CLASSES or n_components == 3
         return self.legend == "beside" or (self.legend == "auto" and fits_beside)
 
-    def _draw_classes(
-        self, points: np.ndarray, codes: np.ndarray, styles: list[Style], options: dict[str, Any]
-    ) -> None:
-        """Draw each class in its style, small classes last so that large ones do not hide them."""
-        counts = np.bincount(codes, minlength=len(styles))
-        collections: list[Any] = [None] * len(styles)
-        for rank, code in enumerate(np.argsort(-counts, kind="stable")):
-            style = styles[code]
-            # On a small marker, a white edge would hide the colour.
-            edge = "white" if options["s"] >= MIN_EDGED_AREA else style.color
-            colors = {"facecolors": style.color, "edgecolors": edge, "linewidths": 0.3}
-            if not style.filled:
-                colors = {"facecolors": "none", "edgecolors": style.color, "linewidths": 0.7}
-            zorder = {} if points.shape[1] == 3 else {"zorder": 2 + rank / len(styles)}
-            collections[code] = self.ax_.scatter(
-                *points[codes == code].T, **({"marker": style.marker} | colors | zorder | options)
-            )
-        self.points_ = collections
-
     def _draw_numbers(
-        self, points: np.ndarray, y: Any, options: dict[str, Any], *, on_a_line: bool
+        self,
+        points: np.ndarray,
+        y: Any,
+        theme: Theme,
+        options: dict[str, Any],
+        *,
+        on_a_line: bool,
     ) -> None:
         """Colour each sample by its number."""
-        defaults = {"cmap": SEQUENTIAL_CMAP, "linewidths": 0}
-        self.points_ = [self.ax_.scatter(*points.T, c=y, **(defaults | options))]
+        defaults = {"cmap": theme.sequential_cmap(), "linewidths": 0}
+        places, colors = points[self.order_].T, y[self.order_]
+        self.points_ = [self.ax_.scatter(*places, c=colors, **(defaults | options))]
         if not on_a_line:
             pad = {"pad": 0.1, "shrink": 0.7} if points.shape[1] == 3 else {"pad": 0.02}
             bar = self.figure_.colorbar(self.points_[0], ax=self.ax_, **pad)
+            bar.solids.set_alpha(1)  # the points are transparent, but their colours are explained
             bar.set_label(plain_text(self.target_name))
             self.colorbar_ = bar
 
@@ -281,14 +274,6 @@ def _checked(Z: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
             "some columns, such as Z[:, :2]."
         )
     return Z, None if y is None else checked_labels(y, len(Z))
-
-
-def _scatter_defaults(n: int) -> dict[str, Any]:
-    """Return keyword arguments of ``scatter`` for n points: markers shrink as n grows."""
-    return {
-        "s": float(np.clip(TOTAL_MARKER_AREA / max(1, n), MIN_MARKER_AREA, MAX_MARKER_AREA)),
-        "rasterized": n > MAX_VECTOR_POINTS,
-    }
 
 
 def _figure_size(classes: list[Any], beside: bool, n_components: int) -> tuple[float, float]:

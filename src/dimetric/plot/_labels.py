@@ -9,7 +9,7 @@ import numpy as np
 from dimetric._arrays.namespaces import is_foreign, to_host
 from dimetric.data._missing import is_missing
 from dimetric.plot._matplotlib import plain_text
-from dimetric.plot._palette import DARK_GREY, Style
+from dimetric.plot._palette import Style, theme_of
 
 MAX_INTEGER_CLASSES = 200  # with more distinct integers, y is treated as numbers, not classes
 MIN_INTEGER_CLASSES = 20  # up to this many distinct integers are always treated as classes
@@ -240,6 +240,7 @@ def _write_names(
     """Write names at or near their centres. Earlier names get the better places."""
     from matplotlib import patheffects
 
+    theme = theme_of(ax)
     size, max_length = (6, 16) if len(names) > MAX_LARGE_NAMES else (8, 24)
     figure = ax.figure.figure  # ax.figure may be a subfigure
     figure.draw_without_rendering()  # runs the layout, which moves the axes
@@ -262,7 +263,7 @@ def _write_names(
             xytext=offset,
             textcoords="offset points",
             fontsize=size,
-            color=DARK_GREY,
+            color=theme.ink,
             ha="center",
             va="center",
             zorder=5,
@@ -270,7 +271,7 @@ def _write_names(
             annotation_clip=False,
         )
         label.set_in_layout(False)  # a label must not change the layout it was placed in
-        label.set_path_effects([patheffects.withStroke(linewidth=2, foreground="white")])
+        label.set_path_effects([patheffects.withStroke(linewidth=2, foreground=theme.paper)])
         written.append(label)
     return written
 

@@ -14,14 +14,13 @@ from dimetric._arrays.validation import checked_array
 from dimetric.learners._inner_learner import last_step, learner_in
 from dimetric.plot._display import StyledDisplay
 from dimetric.plot._matplotlib import plain_text
-from dimetric.plot._palette import DARK_GREY, DIVERGING_CMAP
+from dimetric.plot._palette import readable_ink, theme_of
 
 __all__ = ["MetricDisplay"]
 
 MAX_NUMBERED_FEATURES = 12  # with more features, the entries are not written as numbers
 MAX_TICK_LABELS = 40  # with more features, only some are labelled
 CHARACTERS_PER_ROW = 40  # of horizontal tick labels that fit below the heat map
-DARK_FRACTION = 0.6  # of the largest entry, above which the colour of an entry is dark
 
 
 class MetricDisplay(StyledDisplay):
@@ -29,7 +28,7 @@ class MetricDisplay(StyledDisplay):
 
     A diagonal entry is the weight of a feature. An off-diagonal entry is the weight of the product
     of the differences in two features: if the entry and the product have the same sign, the
-    distance grows. An entry of 0 is white.
+    distance grows. An entry of 0 has the colour of the background.
 
     Parameters
     ----------
@@ -120,9 +119,9 @@ class MetricDisplay(StyledDisplay):
             side + (label_space if are_vertical else 0.4) + 0.3 * bool(self.title),
         )
         ax = self._open_axes(ax, size)
-        limit = float(np.max(np.abs(M))) or 1.0
+        theme, limit = theme_of(ax), float(np.max(np.abs(M))) or 1.0
         defaults = {
-            "cmap": DIVERGING_CMAP,
+            "cmap": theme.diverging_cmap(),
             "vmin": -limit,
             "vmax": limit,
             "interpolation": "nearest",
@@ -132,11 +131,11 @@ class MetricDisplay(StyledDisplay):
         font_size = 9 if d <= MAX_NUMBERED_FEATURES else 7
         ax.set_xticks(shown, texts, rotation=90 if are_vertical else 0, fontsize=font_size)
         ax.set_yticks(shown, texts, fontsize=font_size)
-        self.text_ = self._write_entries(M, limit) if d <= MAX_NUMBERED_FEATURES else []
+        self.text_ = self._write_entries(M) if d <= MAX_NUMBERED_FEATURES else []
         self._write_title()
 
-    def _write_entries(self, M: np.ndarray, limit: float) -> list[Any]:
-        """Write the entries as numbers: white on dark colours, dark on light ones."""
+    def _write_entries(self, M: np.ndarray) -> list[Any]:
+        """Write the entries as numbers: light on dark colours, dark on light ones."""
         return [
             self.ax_.text(
                 j,
@@ -145,7 +144,7 @@ class MetricDisplay(StyledDisplay):
                 ha="center",
                 va="center",
                 fontsize=7,
-                color="white" if abs(value) > DARK_FRACTION * limit else DARK_GREY,
+                color=readable_ink(self.image_.to_rgba(value)),
             )
             for (i, j), value in np.ndenumerate(M)
         ]

@@ -9,7 +9,8 @@ from dimetric._arrays.namespaces import Array
 from dimetric.plot._display import Display
 from dimetric.plot._labels import checked_labels, legend_beside, short_names, sorted_classes
 from dimetric.plot._matplotlib import grid_of_axes, plain_text
-from dimetric.plot._palette import COLORS, DARK_GREY, LIGHT_GREY
+from dimetric.plot._palette import Theme, theme_of
+from dimetric.plot._points import random_order
 from dimetric.quality import Neighborhood, before_and_after, neighborhood
 
 __all__ = ["NeighborhoodDisplay"]
@@ -109,34 +110,40 @@ class NeighborhoodDisplay(Display):
         classes, codes = np.array([""]), np.zeros(n, dtype=np.int64)
         if self.y is not None:
             classes, codes = sorted_classes(checked_labels(self.y, n))
-        colors = self._colors(codes, len(classes))
         axes = grid_of_axes(type(self).__name__, ax, 2, (3.9, 4.0), columns=2, legend_width=1.5)
         self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
+        theme = theme_of(self.ax_)
+        colors = self._colors(codes, len(classes), theme)
         coordinates = (near.places_before, near.places_after)
         radii = (near.distances_before[near.before[-1]], near.distances_after[near.after[-1]])
         self.points_ = []
         for each, places, radius, title in zip(axes, coordinates, radii, self.titles, strict=True):
-            self.points_.append(self._draw_samples(each, places, codes, colors))
+            self.points_.append(self._draw_samples(each, places, codes, colors, theme))
             self._draw_circle(each, float(radius), title)
-        self.legend_ = self._draw_legend(axes[1], classes, colors)
+        self.legend_ = self._draw_legend(axes[1], classes, colors, theme)
 
-    def _colors(self, codes: np.ndarray, n_classes: int) -> dict[int, str]:
+    def _colors(self, codes: np.ndarray, n_classes: int, theme: Theme) -> dict[int, str]:
         """Return the colour of each class.
 
         If there are more classes than colours, only the most frequent classes among the neighbours
         have one.
         """
-        if n_classes <= len(COLORS):
-            return dict(enumerate(COLORS[:n_classes]))
+        if n_classes <= len(theme.colors):
+            return dict(enumerate(theme.colors[:n_classes]))
         near = self.neighborhood
         present, counts = np.unique(codes[[*near.before, *near.after]], return_counts=True)
         order = present[np.argsort(-counts, kind="stable")]
         centre_code = int(codes[near.row])
         ranked = [centre_code, *(int(code) for code in order if code != centre_code)]
-        return dict(zip(ranked, COLORS, strict=False))
+        return dict(zip(ranked, theme.colors, strict=False))
 
     def _draw_samples(
-        self, ax: Any, places: np.ndarray, codes: np.ndarray, colors: dict[int, str]
+        self,
+        ax: Any,
+        places: np.ndarray,
+        codes: np.ndarray,
+        colors: dict[int, str],
+        theme: Theme,
     ) -> dict[str, list[Any]]:
         """Draw the samples by kind of neighbour, each in the colour of its class."""
         near = self.neighborhood
@@ -144,30 +151,29 @@ class NeighborhoodDisplay(Display):
         drawn: dict[str, list[Any]] = {name: [] for name in ("other", *rows_by_kind)}
         neighbors = np.concatenate(list(rows_by_kind.values()))
         rows_by_kind["other"] = near.shown[~np.isin(near.shown, neighbors)]
+        order = random_order(len(near.shown))
         for kind, rows in rows_by_kind.items():
-            chosen = np.isin(near.shown, rows)
-            codes_shown = codes[near.shown[chosen]]
-            for code in np.unique(codes_shown):
-                color = colors.get(int(code), LIGHT_GREY)
-                marker_kwargs = {"s": 14, "alpha": 0.4, "linewidths": 0, "zorder": 2, "marker": "o"}
-                if kind != "other":
-                    marker_kwargs = {
-                        "s": 55,
-                        "edgecolors": DARK_GREY,
-                        "linewidths": 0.7,
-                        "zorder": 3,
-                        "marker": KIND_MARKERS[kind],
-                    }
-                drawn[kind].append(
-                    ax.scatter(*places[chosen][codes_shown == code].T, color=color, **marker_kwargs)
-                )
+            chosen = order[np.isin(near.shown[order], rows)]
+            if not len(chosen):
+                continue
+            face = [colors.get(int(code), theme.muted) for code in codes[near.shown[chosen]]]
+            marker_kwargs = {"s": 14, "alpha": 0.4, "linewidths": 0, "zorder": 2, "marker": "o"}
+            if kind != "other":
+                marker_kwargs = {
+                    "s": 55,
+                    "edgecolors": theme.ink,
+                    "linewidths": 0.7,
+                    "zorder": 3,
+                    "marker": KIND_MARKERS[kind],
+                }
+            drawn[kind].append(ax.scatter(*places[chosen].T, color=face, **marker_kwargs))
         ax.scatter(
             0,
             0,
             marker="*",
             s=170,
             color=colors[int(codes[near.row])],
-            edgecolors=DARK_GREY,
+            edgecolors=theme.ink,
             linewidths=1.0,
             zorder=4,
         )
@@ -178,7 +184,9 @@ class NeighborhoodDisplay(Display):
         from matplotlib.patches import Circle
 
         ax.add_patch(
-            Circle((0, 0), radius, fill=False, linestyle="--", color=DARK_GREY, linewidth=0.8)
+            Circle(
+                (0, 0), radius, fill=False, linestyle="--", color=theme_of(ax).ink, linewidth=0.8
+            )
         )
         reach = RELATIVE_REACH * (
             radius or 1.0
@@ -188,11 +196,13 @@ class NeighborhoodDisplay(Display):
         ax.set_title(plain_text(title, 60))
         ax.set_xlabel(f"circle: {k} nearest, radius {radius:.3g}")
 
-    def _draw_legend(self, ax: Any, classes: np.ndarray, colors: dict[int, str]) -> Any:
+    def _draw_legend(
+        self, ax: Any, classes: np.ndarray, colors: dict[int, str], theme: Theme
+    ) -> Any:
         """Draw a legend of markers and colours beside the axes."""
         from matplotlib.lines import Line2D
 
-        def handle(marker: str, color: str, size: float, edge: str = DARK_GREY) -> Any:
+        def handle(marker: str, color: str, size: float, edge: str = theme.ink) -> Any:
             return Line2D(
                 [],
                 [],
@@ -206,17 +216,17 @@ class NeighborhoodDisplay(Display):
 
         near = self.neighborhood
         rows_by_kind = {"kept": near.kept, "new": near.new, "lost": near.lost}
-        handles = [handle("*", "white", 11)]
+        handles = [handle("*", theme.paper, 11)]
         names = [f"row {near.row}"]
         for kind, rows in rows_by_kind.items():
-            handles.append(handle(KIND_MARKERS[kind], "white", 7))
+            handles.append(handle(KIND_MARKERS[kind], theme.paper, 7))
             names.append(f"{len(rows)} {kind}")
         if self.y is not None:
             handles += [handle("s", color, 7, color) for color in colors.values()]
             names += short_names([classes[code] for code in colors], 24)
             if len(colors) < len(classes):
-                handles.append(handle("s", LIGHT_GREY, 7, LIGHT_GREY))
+                handles.append(handle("s", theme.muted, 7, theme.muted))
                 names.append("other classes")
-        handles.append(handle("o", COLORS[0] if self.y is None else "white", 3))
+        handles.append(handle("o", theme.colors[0] if self.y is None else theme.paper, 3))
         names.append("others")
         return legend_beside(ax, handles, names, fontsize=9)

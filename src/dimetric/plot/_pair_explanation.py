@@ -14,7 +14,7 @@ from dimetric.learners._pair_explanation import explain_pair_of
 from dimetric.plot._display import StyledDisplay
 from dimetric.plot._matplotlib import plain_text
 from dimetric.plot._metric import names_of_features
-from dimetric.plot._palette import COLORS
+from dimetric.plot._palette import theme_of
 
 __all__ = ["PairExplanationDisplay"]
 
@@ -129,12 +129,13 @@ class PairExplanationDisplay(StyledDisplay):
         self.features_, others = order[: self.top], order[self.top :]
         values = parts[self.features_]
         texts = [plain_text(names[k], MAX_NAME_LENGTH) for k in self.features_]
-        colors = [COLORS[0] if value >= 0 else COLORS[1] for value in values]
         if len(others):
             values = np.append(values, np.sum(parts[others]))
             texts.append(f"{len(others)} other feature{'s' if len(others) > 1 else ''}")
-            colors.append(OTHERS_COLOR)
         ax = self._open_axes(ax, (5.6, 1.0 + 0.28 * len(values)))
+        palette = theme_of(ax).colors
+        colors = [palette[0 if value >= 0 else 1] for value in values[: self.top]]
+        colors += [OTHERS_COLOR] * (len(others) > 0)
         positions = np.arange(len(values))
         self.bars_ = ax.barh(positions, values, **({"color": colors} | artist_kwargs))
         ax.axvline(0, color=ax.spines["left"].get_edgecolor(), lw=0.8)

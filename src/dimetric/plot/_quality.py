@@ -9,7 +9,7 @@ from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
 from dimetric.plot._display import CurvesDisplay
-from dimetric.plot._palette import DARK_GREY
+from dimetric.plot._palette import theme_of
 from dimetric.quality import EmbeddingQuality, embedding_quality
 
 __all__ = ["QualityDisplay"]
@@ -94,4 +94,4 @@ class QualityDisplay(CurvesDisplay):
             curves[f"{name}, {quality.r_nx_auc:.2f}"] = (np.arange(1, len(r) + 1), r)
         ax = self._draw_curves(curves, ax, artist_kwargs, legend=True)
         ax.set(xscale="log", xlabel="neighbours K", ylabel=r"$R_{NX}(K)$", ylim=(None, 1.02))
-        ax.axhline(0, color=DARK_GREY, linewidth=0.6)
+        ax.axhline(0, color=theme_of(ax).ink, linewidth=0.6)

@@ -23,7 +23,7 @@ from dimetric.plot._labels import (
     write_class_names,
 )
 from dimetric.plot._matplotlib import grid_of_axes
-from dimetric.plot._palette import class_styles
+from dimetric.plot._palette import theme_of
 from dimetric.plot._region_panels import Panel, mapped_panel, region_panels
 from dimetric.plot._surfaces import draw_regions
 from dimetric.selection._knn_scores import named_learners
@@ -55,7 +55,7 @@ class RegionsDisplay(Display):
     surfaces_ : list of matplotlib artist
         The regions of each panel: a mesh, or points next to the boundaries in three dimensions.
     points_ : list of list of matplotlib PathCollection
-        The samples of each class, for each panel.
+        The samples of each panel, in random order.
     legend_ : matplotlib Legend or None
         The legend beside the first row, for up to 24 classes or three dimensions.
     labels_ : list of matplotlib Annotation or None
@@ -192,7 +192,6 @@ class RegionsDisplay(Display):
         predicted = [each.regions.classes for each in self.panels]
         classes, _ = sorted_classes(np.unique(np.concatenate([labels, *predicted])))
         codes = codes_of(classes, labels)
-        styles = class_styles(len(classes))
         are_3d = [len(each.regions.features) == 3 for each in self.panels]
         is_one_dimensional = len(self.panels) == 1 and len(self.panels[0].regions.features) == 1
         at_medians = len(classes) > MAX_LEGEND_CLASSES and not any(are_3d)
@@ -209,9 +208,11 @@ class RegionsDisplay(Display):
             are_3d=are_3d,
         )
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        theme = theme_of(self.ax_)
+        styles = theme.class_styles(len(classes))
         self.surfaces_, self.points_, self.labels_ = [], [], list[Any]()
         for each, panel in zip(self.axes_, self.panels, strict=True):
-            surface, points = draw_regions(each, panel, codes, classes, styles)
+            surface, points = draw_regions(each, panel, codes, classes, theme)
             self.surfaces_.append(surface)
             self.points_.append(points)
             if at_medians and len(panel.regions.features) == 2:

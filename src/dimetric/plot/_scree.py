@@ -8,7 +8,7 @@ import numpy as np
 from dimetric._arguments import check_types
 from dimetric.plot._display import StyledDisplay
 from dimetric.plot._labels import LEGEND_BESIDE
-from dimetric.plot._palette import COLORS, DARK_GREY
+from dimetric.plot._palette import theme_of
 from dimetric.quality import eigenvalue_ratios
 
 __all__ = ["ScreeDisplay"]
@@ -90,20 +90,21 @@ class ScreeDisplay(StyledDisplay):
         if t is not None and (not isinstance(t, Real) or not 0 < float(t) <= 1):
             raise ValueError(f"threshold={t!r} must be greater than 0 and at most 1.")
         ax = self._open_axes(ax, (6.6, 3.4))
+        theme = theme_of(ax)
         k, sums = np.arange(1, len(ratios) + 1), np.cumsum(ratios)
         self.bars_ = ax.bar(
-            k, ratios, **({"color": COLORS[0], "label": "individual"} | artist_kwargs)
+            k, ratios, **({"color": theme.colors[0], "label": "individual"} | artist_kwargs)
         )
         (self.line_,) = ax.plot(
             k,
             sums,
-            color=COLORS[1],
+            color=theme.colors[1],
             marker="o" if len(k) <= MAX_MARKED_POINTS else None,
             markersize=4,
             label="cumulative",
         )
         self.threshold_ = (
-            None if t is None else ax.axhline(t, color=DARK_GREY, linestyle="--", lw=0.9)
+            None if t is None else ax.axhline(t, color=theme.ink, linestyle="--", lw=0.9)
         )
         self.n_components_ = (
             None if t is None else self._mark_threshold(float(t), sums, self.threshold_)
@@ -122,6 +123,6 @@ class ScreeDisplay(StyledDisplay):
             line.set_label(f"{t:g} not reached")
             return None
         k = int(reached[0]) + 1
-        self.ax_.plot([k, k], [0, sums[k - 1]], color=DARK_GREY, linestyle=":", lw=0.9)
+        self.ax_.plot([k, k], [0, sums[k - 1]], color=theme_of(self.ax_).ink, linestyle=":", lw=0.9)
         line.set_label(f"{t:g} reached by {k} of {len(sums)}")
         return k

@@ -7,6 +7,7 @@ import numpy as np
 from dimetric._arguments import check_types
 from dimetric.plot._display import StyledDisplay
 from dimetric.plot._matplotlib import plain_text
+from dimetric.plot._palette import theme_of
 from dimetric.stats import Posterior, sign_test, signed_rank_test
 
 __all__ = ["SimplexDisplay"]
@@ -103,21 +104,21 @@ class SimplexDisplay(StyledDisplay):
             raise ValueError(f"names={self.names!r} must hold the names of the two learners.")
         longest = max(len(plain_text(name, MAX_NAME_LENGTH)) for name in self.names)
         ax = self._open_axes(ax, (4.2 + 0.16 * max(0, longest - 12), 3.9))
-        points = samples @ CORNERS
+        points, theme = samples @ CORNERS, theme_of(ax)
         defaults = {
             "gridsize": HEXAGONS_PER_ROW,
             "mincnt": 1,
-            "cmap": "viridis",
+            "cmap": theme.sequential_cmap(),
             "bins": "log",
             "extent": (0, 1, 0, 3**0.5 / 2),
             "linewidths": 0.1,
         }
         self.points_ = ax.hexbin(*points.T, **(defaults | artist_kwargs))
-        (outline,) = ax.fill(*CORNERS.T, fill=False, edgecolor="black")
+        (outline,) = ax.fill(*CORNERS.T, fill=False, edgecolor=theme.ink)
         self.points_.set_clip_path(outline)
         for i, j in ((0, 1), (1, 2), (0, 2)):
             ax.plot(
-                *np.stack([CENTRE, (CORNERS[i] + CORNERS[j]) / 2]).T, color="black", linewidth=0.6
+                *np.stack([CENTRE, (CORNERS[i] + CORNERS[j]) / 2]).T, color=theme.ink, linewidth=0.6
             )
         self.text_ = self._labels(ax)
         ax.set(xlim=(-0.14, 1.14), ylim=(-0.16, 1.06), aspect="equal")

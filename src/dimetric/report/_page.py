@@ -5,6 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimetric.report._outcome import outcome, rope_note
+from dimetric.report._picture import Picture
 from dimetric.report._records import (
     BASELINE,
     ChangedNeighbors,
@@ -14,7 +15,7 @@ from dimetric.report._records import (
     ReportRecord,
 )
 from dimetric.report._task import number_text
-from dimetric.report._text import cut_end, cut_middle, percent
+from dimetric.report._text import cut_end, cut_middle, percent, score_meaning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +59,7 @@ class _Explanation(NamedTuple):
     removed: int
     added: int
     feature: str  # that makes the removed neighbour distant
-    picture: str
+    picture: Picture
 
 
 def render_report(record: ReportRecord) -> str:
@@ -85,6 +86,7 @@ def render_report(record: ReportRecord) -> str:
             record=record,
             baseline=BASELINE,
             outcome=outcome(choice, record.target, record.n_neighbors, record.classes),
+            score_meaning=score_meaning(choice.task.score, record.target),
             rope_note=rope_note(choice, record.rope, record.y) if is_regression else "",
             distribution=_distribution(record) if is_regression else {},
             errors=_mean_errors(insight),
@@ -172,7 +174,7 @@ def _outcomes(choice: Choice, rope: float) -> list[_Outcome]:
     posterior = choice.posterior
     return [
         _Outcome(f"{BASELINE} is better", posterior.left, "--bad"),
-        _Outcome(f"equivalent (within {_rope_text(choice, rope)})", posterior.rope, "--line"),
+        _Outcome(f"equivalent (within {_rope_text(choice, rope)})", posterior.rope, "--even"),
         _Outcome(f"{choice.best} is better", posterior.right, "--good"),
     ]
 

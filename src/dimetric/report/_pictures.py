@@ -1,14 +1,12 @@
-"""Draw the plots of a report as ``data:`` URLs, which are part of the page itself."""
+"""Draw the plots of a report."""
 
-import warnings
-from base64 import b64encode
 from functools import partial
-from io import BytesIO
 from typing import Any
 
 import numpy as np
 
 from dimetric.quality._neighborhood import ExplainedNeighbor
+from dimetric.report._picture import Picture, draw_picture
 from dimetric.report._records import (
     BASELINE,
     Choice,
@@ -18,8 +16,6 @@ from dimetric.report._records import (
 )
 from dimetric.report._text import cut_middle
 
-WIDTH_INCHES = 5.2  # narrow, so that text stays readable on a phone
-DOTS_PER_INCH = 150
 MAX_TICKS = 5  # on an axis whose tick labels are long
 MAX_HEAT_MAP_FEATURES = 20  # rows and columns whose names stay readable
 MAX_LEGEND_CLASSES = 12  # lines of a legend as high as the plot
@@ -32,7 +28,7 @@ MAX_EXPLAINED_FEATURES = 5  # bars of a distance, without the bar of all other f
 MAX_CENTRE_LABEL_LENGTH = 3  # characters; longer names at the centres of classes would overlap
 
 
-def draw_all(record: ReportRecord) -> dict[str, str]:
+def draw_all(record: ReportRecord) -> dict[str, Picture]:
     """Return the plots of a report by name: "scores", "before", "after", "metric" and others.
 
     For numbers, "predicted_before" and "predicted_after" show predictions against true values.
@@ -56,7 +52,7 @@ def draw_all(record: ReportRecord) -> dict[str, str]:
 
 def draw_explanation(
     change: ExplainedChange, titles: tuple[str, str], feature_names: list[str]
-) -> str:
+) -> Picture:
     """Plot the parts of the distances to a removed and an added neighbour, on the same axis.
 
     Parameters
@@ -70,7 +66,7 @@ def draw_explanation(
     """
     n_bars = min(MAX_EXPLAINED_FEATURES + 1, len(feature_names))
     display = _PartsOfDistances((change.removed, change.added), titles, feature_names)
-    return _picture(1.2 + 0.5 * n_bars, display)
+    return draw_picture(1.2 + 0.5 * n_bars, display)
 
 
 class _PartsOfDistances:
@@ -110,7 +106,7 @@ class _PartsOfDistances:
         panels[0].locator_params(axis="x", nbins=MAX_TICKS)
 
 
-def _scores(choice: Choice) -> str:
+def _scores(choice: Choice) -> Picture:
     """Plot the scores of all learners, and of reference models below them."""
     from dimetric.benchmark._summary import LearnerScores
     from dimetric.plot import ComparisonDisplay
@@ -125,10 +121,10 @@ def _scores(choice: Choice) -> str:
         for scores in [by_name[row.learner]]
     ]
     display = ComparisonDisplay(rows, score_name=f"test {choice.task.score_name}")
-    return _picture(0.9 + 0.3 * len(rows), display, few_ticks=True)
+    return draw_picture(0.9 + 0.3 * len(rows), display, n_ticks=MAX_TICKS)
 
 
-def _scatter_plots(record: ReportRecord, names: tuple[str, str]) -> tuple[str, str]:
+def _scatter_plots(record: ReportRecord, names: tuple[str, str]) -> tuple[Picture, Picture]:
     """Plot the samples under the Euclidean and the learned distance."""
     from dimetric.plot import EmbeddingDisplay
 
@@ -141,7 +137,7 @@ def _scatter_plots(record: ReportRecord, names: tuple[str, str]) -> tuple[str, s
         labels, legend = _labels(y)
         display = partial(EmbeddingDisplay, y=labels, legend=legend)
     before, after = (
-        _picture(3.6, display(Z, title=name))
+        draw_picture(3.6, display(Z, title=name))
         for Z, name in zip((insight.before, insight.after), names, strict=True)
     )
     return before, after
@@ -149,11 +145,11 @@ def _scatter_plots(record: ReportRecord, names: tuple[str, str]) -> tuple[str, s
 
 def _prediction_plots(
     predictions: PredictedNumbers, target: str, names: tuple[str, str]
-) -> tuple[str, str]:
+) -> tuple[Picture, Picture]:
     """Plot predicted against true numbers under both distances, with the same axes."""
     values = np.concatenate([predictions.true, predictions.before, predictions.after])
     before, after = (
-        _picture(3.9, _PredictedAgainstTrue(predictions.true, each, values, target, name))
+        draw_picture(3.9, _PredictedAgainstTrue(predictions.true, each, values, target, name))
         for each, name in zip((predictions.before, predictions.after), names, strict=True)
     )
     return before, after
@@ -183,14 +179,15 @@ class _PredictedAgainstTrue:
     def plot(self, ax: Any) -> None:
         """Draw the points and the diagonal."""
         from dimetric.plot._matplotlib import plain_text
-        from dimetric.plot._palette import COLORS, DARK_GREY
+        from dimetric.plot._palette import theme_of
 
-        ax.plot(self.limits, self.limits, color=DARK_GREY, linewidth=1, linestyle="--", zorder=1)
+        theme = theme_of(ax)
+        ax.plot(self.limits, self.limits, color=theme.ink, linewidth=1, linestyle="--", zorder=1)
         points, counts = np.unique(
             np.column_stack([self.true, self.predicted]), axis=0, return_counts=True
         )
         areas = POINT_AREA * np.minimum(counts, MAX_POINT_COUNT)  # ordinal numbers coincide
-        ax.scatter(*points.T, s=areas, color=COLORS[0], alpha=0.5, linewidths=0, zorder=2)
+        ax.scatter(*points.T, s=areas, color=theme.colors[0], alpha=0.5, linewidths=0, zorder=2)
         ax.set(xlim=self.limits, ylim=self.limits, aspect="equal")
         ax.locator_params(nbins=MAX_TICKS)
         name = plain_text(cut_middle(self.target, MAX_AXIS_NAME_LENGTH))
@@ -211,39 +208,11 @@ def _labels(y: np.ndarray) -> tuple[np.ndarray, str]:
     return short_names[codes], "centres" if fits else "none"
 
 
-def _heat_map(metric: np.ndarray, names: list[str]) -> str:
+def _heat_map(metric: np.ndarray, names: list[str]) -> Picture:
     """Plot the matrix M of the most important features."""
     from dimetric.plot import MetricDisplay
 
     largest = np.argsort(-np.diag(metric), kind="stable")[:MAX_HEAT_MAP_FEATURES]
     shown = np.sort(largest)
     labels = [cut_middle(names[i], MAX_LABEL_LENGTH) for i in shown]
-    return _picture(4.6, MetricDisplay(metric[np.ix_(shown, shown)], feature_names=labels))
-
-
-def _picture(height: float, display: Any, *, few_ticks: bool = False) -> str:
-    """Draw a display and return the image as a ``data:`` URL.
-
-    The figure uses matplotlib's default style. The user's own settings are neither used nor
-    changed.
-    """
-    from matplotlib import style
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from dimetric.plot._fonts import font_families
-
-    content = BytesIO()
-    with (
-        style.context(["default", {"font.family": font_families()}]),
-        warnings.catch_warnings(),
-    ):
-        warnings.filterwarnings("ignore", "Glyph")  # class names are also in the page's text
-        figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
-        FigureCanvasAgg(figure)
-        ax = figure.add_subplot()
-        display.plot(ax=ax)
-        if few_ticks:
-            ax.locator_params(axis="x", nbins=MAX_TICKS)
-        figure.savefig(content, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
-    return f"data:image/png;base64,{b64encode(content.getvalue()).decode()}"
+    return draw_picture(4.6, MetricDisplay(metric[np.ix_(shown, shown)], feature_names=labels))

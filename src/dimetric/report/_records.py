@@ -161,6 +161,10 @@ class ReportRecord:
         Versions of Python and of packages, by name.
     reading : str
         A sentence that says how the target is read and how to change that, or "".
+    advice : list of str
+        Sentences that say what to use, what to expect, and what limits the answer.
+    budget : float or None
+        Time budget in seconds, if there was one.
     """
 
     name: str
@@ -182,3 +186,5 @@ class ReportRecord:
     seconds: float
     versions: dict[str, str]
     reading: str = ""
+    advice: list[str] = field(default_factory=list)
+    budget: float | None = None

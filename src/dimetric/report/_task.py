@@ -17,16 +17,6 @@ SCORE_NAMES = {
     "r2": "R2",
     "mae": "MAE",
 }
-EXPLANATIONS = {
-    "accuracy": "The accuracy is the fraction of test rows that are classified correctly.",
-    "balanced_accuracy": "The balanced accuracy is the mean of the recalls of the classes, so "
-    "small classes count as much as large ones. Always predicting the same class scores "
-    "1 / (number of classes).",
-    "f1_macro": "The macro F1 is the mean over the classes of 2 x precision x recall / "
-    "(precision + recall), so small classes count as much as large ones.",
-    "r2": "R2 is 1 for perfect predictions, and 0 for predictions that are as good as the mean.",
-    "mae": "MAE is the mean absolute error, in units of the target.",
-}
 
 
 @dataclass(frozen=True)
@@ -66,11 +56,6 @@ class Task:
     def score_name(self) -> str:
         """Name of the score in tables and plots."""
         return SCORE_NAMES[self.score]
-
-    @property
-    def explanation(self) -> str:
-        """What the score means, in one or two sentences."""
-        return EXPLANATIONS[self.score]
 
     def guess_score(self, y: np.ndarray) -> float:
         r"""Return the score of always predicting the largest class, or the mean of the numbers.

@@ -1,6 +1,28 @@
-"""Format numbers, and shorten long names from the data to fit into pages and plots."""
+"""Format numbers, explain scores, and shorten long names to fit into pages and plots."""
 
 from typing import Any
+
+SCORE_MEANINGS = {
+    "accuracy": "Accuracy is the fraction of test rows that are classified correctly.",
+    "balanced_accuracy": "Balanced accuracy is the fraction of rows classified correctly in each "
+    "class, averaged over the classes, so that small classes count as much as large ones.",
+    "f1_macro": "Macro F1 combines precision and recall of each class, and is averaged over the "
+    "classes, so that small classes count as much as large ones. It is 1 for perfect predictions.",
+    "r2": "R2 is the fraction of the variance of {target} that the predictions explain: 1 for "
+    "perfect predictions, and 0 for predictions that are as good as the mean.",
+    "mae": "MAE is the mean absolute error, in units of {target}.",
+}
+
+
+def score_meaning(score: str, target: str) -> str:
+    """Return a sentence that explains a score of predictions.
+
+    Examples
+    --------
+    >>> score_meaning("mae", "price")
+    'MAE is the mean absolute error, in units of price.'
+    """
+    return SCORE_MEANINGS[score].replace("{target}", cut_end(target))
 
 
 def cut_end(value: Any, max_length: int = 80) -> str:
