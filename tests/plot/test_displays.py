@@ -32,11 +32,13 @@ from dimetric.plot import (
     QualityDisplay,
     RegionsDisplay,
     ResidualVarianceDisplay,
+    SampleSizeDisplay,
     ScreeDisplay,
 )
 from dimetric.plot._labels import non_overlapping_offsets, short_names, sorted_classes
 from dimetric.plot._palette import COLORS, DARK, LIGHT, luminance
 from dimetric.quality import embedding_quality, neighborhood
+from dimetric.selection import LearningCurve
 
 X, y = load_iris(return_X_y=True)
 FRAME, _ = load_iris(return_X_y=True, as_frame=True)
@@ -685,3 +687,24 @@ def test_without_matplotlib(monkeypatch):
         ImportError, match=r"EmbeddingDisplay requires matplotlib.*dimetric\[plot\]"
     ):
         EmbeddingDisplay.from_embedding(X[:, :2])
+
+
+def test_learning_curves():
+    sizes, scores = np.array([10, 20, 40]), np.array([[0.5, 0.6], [0.7, 0.8], [0.8, 0.9]])
+    curve = LearningCurve(sizes, scores, np.ones((3, 2)), 50, 0.2)
+    display = SampleSizeDisplay.from_curve(curve, title="LDA")
+    assert display.ax_.get_title() == "LDA"
+    assert display.legend_ is None
+    assert_array_equal(display.lines_[0].get_xdata(), sizes)
+    assert_allclose(display.lines_[0].get_ydata(), [0.55, 0.75, 0.85])
+    assert [each.get_text() for each in display.ax_.get_xticklabels()] == ["80", "40", "20", "10"]
+    assert display.expected_[0].lines[0].get_xdata() == [80]
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("training rows", "accuracy")
+    two = SampleSizeDisplay({"a": curve, "b": curve}, extrapolate=False).plot()
+    assert legend_of(two) == ["a", "b"]
+    assert (len(two.bands_), two.expected_) == (2, [])
+    errors = LearningCurve(sizes, scores, np.ones((3, 2)), 50, 0.2, "mae")
+    with pytest.raises(ValueError, match="different scores: accuracy, mean absolute error"):
+        SampleSizeDisplay({"a": curve, "b": errors}).plot()
+    with pytest.raises(ValueError, match="SampleSizeDisplay has no curves to draw"):
+        SampleSizeDisplay({}).plot()

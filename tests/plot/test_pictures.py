@@ -29,10 +29,12 @@ from dimetric.plot import (
     QualityDisplay,
     RegionsDisplay,
     ResidualVarianceDisplay,
+    SampleSizeDisplay,
     ScreeDisplay,
     SimplexDisplay,
 )
 from dimetric.quality import embedding_quality, neighborhood
+from dimetric.selection import LearningCurve
 from dimetric.stats import sign_test
 
 BASELINE = Path(__file__).parent / "baseline"
@@ -57,6 +59,15 @@ def benchmark_result():
     )
 
 
+def learning_curves():
+    sizes, folds = np.array([20, 60, 180]), np.array([-0.02, 0.0, 0.02])
+    means = {"a": [0.7, 0.8, 0.84], "b": [0.6, 0.78, 0.88]}
+    return {
+        name: LearningCurve(sizes, np.array(each)[:, None] + folds, np.ones((3, 3)), 225, 0.2)
+        for name, each in means.items()
+    }
+
+
 Z, Y = spiral()
 SHIFTED = Z @ np.array([[0.2, 0.1], [0.0, 1.5]])
 NEIGHBORHOOD = neighborhood(Z, SHIFTED, 20, n_neighbors=6)
@@ -77,6 +88,7 @@ PICTURES = {
     "comparison": lambda ax: ComparisonDisplay.from_benchmark(benchmark_result(), ax=ax),
     "regions": lambda ax: RegionsDisplay.from_learner(LDA(n_components=1), Z, Y, ax=ax),
     "regions-line": lambda ax: RegionsDisplay.from_estimator(KNNClassifier(), Z[:, :1], Y, ax=ax),
+    "sample-size": lambda ax: SampleSizeDisplay(learning_curves()).plot(ax=ax),
     "history": lambda ax: HistoryDisplay({"a": [3, 1, 0.5], "b": [2.0, 1.5, 1.4, 1.3]}).plot(ax=ax),
     "residual": lambda ax: ResidualVarianceDisplay(
         {"Isomap": {1: 0.3, 2: 0.01, 3: 0.01}, "MDS": {1: 0.6, 2: 0.3, 3: 0.0}}

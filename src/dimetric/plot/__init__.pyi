@@ -7,5 +7,6 @@ from ._pair_explanation import PairExplanationDisplay as PairExplanationDisplay
 from ._quality import QualityDisplay as QualityDisplay
 from ._regions import RegionsDisplay as RegionsDisplay
 from ._residual import ResidualVarianceDisplay as ResidualVarianceDisplay
+from ._sample_size import SampleSizeDisplay as SampleSizeDisplay
 from ._scree import ScreeDisplay as ScreeDisplay
 from ._simplex import SimplexDisplay as SimplexDisplay

@@ -1,9 +1,12 @@
 from ._cross_validation import CrossValidation as CrossValidation
 from ._cross_validation import cross_validate as cross_validate
 from ._cross_validation import metadata_cross_validate as metadata_cross_validate
+from ._curve_result import DoublingGain as DoublingGain
+from ._curve_result import LearningCurve as LearningCurve
 from ._dimension import choose_dimension as choose_dimension
 from ._knn_scores import KNNScore as KNNScore
 from ._knn_scores import knn_scores as knn_scores
+from ._learning_curve import learning_curve as learning_curve
 from ._pairs import cross_validate_pairs as cross_validate_pairs
 from ._pairs import tune_pairs as tune_pairs
 from ._tune import tune as tune
