@@ -1,5 +1,7 @@
 """Fixtures for the tests of the command line."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from sklearn.datasets import load_wine
 from typer.testing import CliRunner
 
 from dimetric.cli.main import app
+from dimetric.cli.main import run as command
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +43,25 @@ def wine(tmp_path):
     path = tmp_path / "wine.csv"
     frame.to_csv(path, index=False)
     return path
+
+
+@pytest.fixture
+def model(run, wine):
+    """Fit a model to the wine data, and return its path."""
+    path = wine.parent / "wine.dimetric"
+    done = run("fit", wine, "--target", "kind", "--learner", "lda", "--out", path)
+    assert done.exit_code == 0, done.output
+    return path
+
+
+@pytest.fixture
+def error_of(monkeypatch):
+    """Return a function that runs a command, and returns its error message."""
+
+    def message(*words):
+        monkeypatch.setattr(sys, "argv", ["dimetric", *map(str, words)])
+        with pytest.raises(SystemExit) as raised:
+            command()
+        return str(raised.value)
+
+    return message

@@ -102,15 +102,6 @@ def test_error_messages(tmp_path, monkeypatch, words, error):
 
 
 @pytest.mark.slow
-def test_help_imports_no_large_package():
-    code = f"import sys; sys.path[:0] = {sys.path!r}\nimport dimetric.cli\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name.partition(".")[0] for name in done.stdout.split()}
-    assert "typer" in loaded
-    assert not loaded & {"numpy", "scipy", "sklearn", "pandas", "matplotlib"}
-
-
-@pytest.mark.slow
 def test_interrupt_during_imports():
     code = f"""import sys; sys.path[:0] = {sys.path!r}
 class InterruptImport:

@@ -17,27 +17,10 @@ from sklearn.datasets import load_iris
 
 import dimetric
 from dimetric import KDA, LMNN
-from dimetric.cli.main import run as command
 from dimetric.kernels import Kernel
 from dimetric.solvers import SGD
 
 SRC = str(Path(dimetric.__file__).parents[1])
-
-
-@pytest.fixture
-def model(run, wine):
-    path = wine.parent / "wine.dimetric"
-    done = run("fit", wine, "--target", "kind", "--learner", "lda", "--out", path)
-    assert done.exit_code == 0, done.output
-    return path
-
-
-def error_of(monkeypatch, *words):
-    """Return the error message of a command."""
-    monkeypatch.setattr(sys, "argv", ["dimetric", *map(str, words)])
-    with pytest.raises(SystemExit) as raised:
-        command()
-    return str(raised.value)
 
 
 def features(wine):
@@ -228,11 +211,11 @@ def test_nested_parameters(run, wine, learner, options, expected):
         (["--k", "178"], "--k must be at most 177, not 178, because the model is fitted"),
     ],
 )
-def test_error_messages_of_fit(monkeypatch, wine, words, sentence):
+def test_error_messages_of_fit(monkeypatch, wine, words, sentence, error_of):
     monkeypatch.chdir(wine.parent)
     words = ["--out", "m.dimetric", *words] if "--out" not in words else words
     words = ["--target", "kind", *words] if "--target" not in words else words
-    assert sentence in error_of(monkeypatch, "fit", wine, *words)
+    assert sentence in error_of("fit", wine, *words)
     assert {each.name for each in wine.parent.iterdir()} == {"wine.csv"}
 
 
@@ -251,12 +234,14 @@ def test_error_messages_of_fit(monkeypatch, wine, words, sentence):
         (["predict", "pca.dimetric", "wine.csv"], "was fitted without a target"),
     ],
 )
-def test_error_messages_of_transform_and_predict(monkeypatch, wine, model, run, words, sentence):
+def test_error_messages_of_transform_and_predict(
+    monkeypatch, wine, model, run, words, sentence, error_of
+):
     monkeypatch.chdir(wine.parent)
     Path("other.csv").write_text("a,b\n1,2\n")
     run("fit", wine, "--learner", "pca", "--out", "pca.dimetric")
     before = {each.name for each in wine.parent.iterdir()}
-    assert sentence in error_of(monkeypatch, *words)
+    assert sentence in error_of(*words)
     assert {each.name for each in wine.parent.iterdir()} == before
 
 
@@ -369,7 +354,7 @@ def test_euclidean_coordinates_are_the_scaled_features(run, wine):
     np.testing.assert_allclose(values.max(axis=0), 1)
 
 
-def test_model_without_feature_names_ignores_other_columns(run, tmp_path, monkeypatch):
+def test_model_without_feature_names_ignores_other_columns(run, tmp_path, error_of):
     X, y = load_iris(return_X_y=True)
     path, out = tmp_path / "m.dimetric", tmp_path / "out.csv"
     classifier = dimetric.KNNClassifier(3, learner=dimetric.LDA()).fit(X, y)
@@ -388,7 +373,7 @@ def test_model_without_feature_names_ignores_other_columns(run, tmp_path, monkey
     done = run("predict", path, tmp_path / "iris.npz", "--out", out)
     assert "Ignored columns: 'y'." in done.stderr
     frame.assign(e=1.0).to_csv(table, index=False)
-    message = error_of(monkeypatch, "predict", path, table)
+    message = error_of("predict", path, table)
     expected = "5 columns, but there were 4 columns without names during fit. Pass exactly these"
     assert expected in message
 
@@ -462,15 +447,15 @@ def test_ids_are_copied_exactly(run, model, long_ids, missing, ending):
     assert copied == ["" if pd.isna(each) else str(each) for each in ids]
 
 
-def test_npz_with_missing_ids_is_an_error(run, model, long_ids, monkeypatch):
+def test_npz_with_missing_ids_is_an_error(run, model, long_ids, error_of):
     table, _ = long_ids(5)
     words = ("predict", model, table, "--keep", "id", "--out", table.with_name("p.npz"))
-    assert "Write a .csv or .parquet file" in error_of(monkeypatch, *words)
+    assert "Write a .csv or .parquet file" in error_of(*words)
     assert not table.with_name("p.npz").exists()
 
 
-def test_kept_column_with_the_name_of_a_result_is_an_error(monkeypatch, wine, model):
+def test_kept_column_with_the_name_of_a_result_is_an_error(wine, model, error_of):
     frame = pd.read_csv(wine).rename(columns={"kind": "prediction"})
     frame.to_csv(wine, index=False)
-    message = error_of(monkeypatch, "predict", model, wine, "--keep", "prediction")
+    message = error_of("predict", model, wine, "--keep", "prediction")
     assert "--keep: column 'prediction' has the same name as a column of results" in message

@@ -37,7 +37,7 @@ def learner_by_name(
     >>> learner_by_name("kda", {"kernel": "poly", "kernel__degree": 2})
     KDA(kernel=Kernel(degree=2, name='poly'))
     """
-    known = dict(sorted(_classes_with("transform").items(), key=lambda each: each[0].lower()))
+    known = dict(sorted(_classes_with("transform", name).items(), key=lambda each: each[0].lower()))
     cls = look_up(name, known | {"Euclidean": None}, "learner")
     if cls is None:
         return None
@@ -73,7 +73,7 @@ def embedding_by_name(
     """
     defaults: dict[str, Any] = {"n_components": n_components}
     if ":" not in name:
-        known = {key.lower(): each for key, each in _classes_with("fit_transform").items()}
+        known = {key.lower(): each for key, each in _classes_with("fit_transform", name).items()}
         hint = "For other methods, write module:Class, for example sklearn.manifold:TSNE."
         cls = look_up(name, dict(sorted(known.items())), "method", hint=hint)
         return _make_estimator(cls, params, defaults, random_state)
@@ -120,14 +120,18 @@ def _make_estimator(
     return estimator.set_params(**dict.fromkeys(seeds, random_state), **nested)
 
 
-def _classes_with(method: str) -> dict[str, Any]:
-    """Return dimetric's public estimator classes that have the given method, by class name."""
+def _classes_with(method: str, name: str | None) -> dict[str, Any]:
+    """Return dimetric's public estimator classes that have the given method, by class name.
+
+    If one of them has the given name, return only this class, because importing all takes time.
+    """
     # Kernelized cannot be made from its name alone: it wraps another learner. Ensembles predict.
-    return {
-        name: each
-        for name, each in estimator_classes(method).items()
-        if name != "Kernelized" and not predicts(each)
+    found = {
+        each: cls
+        for each, cls in estimator_classes(method, name).items()
+        if each != "Kernelized" and not predicts(cls)
     }
+    return found if found or name is None else _classes_with(method, None)
 
 
 def _check_param_names(params: Mapping[str, Any], accepted: Mapping[str, Any], cls: type) -> None:

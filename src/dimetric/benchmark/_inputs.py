@@ -23,12 +23,16 @@ from dimetric.supervision._groups import checked_groups
 SCORES = (*CLASS_SCORES, *NUMBER_SCORES)
 
 
-def estimator_classes(method: str) -> dict[str, Any]:
-    """Return the public learners, embeddings and classifiers with a given method, by name."""
+def estimator_classes(method: str, name: str | None = None) -> dict[str, Any]:
+    """Return the public learners, embeddings and classifiers with a given method, by name.
+
+    With `name`, return only the class of this name, ignoring case. This imports a single module.
+    """
     classes = {
-        name: getattr(package, name)
+        each: getattr(package, each)
         for package in (learners, kernels, manifold, classify)
-        for name in package.__all__
+        for each in package.__all__
+        if name is None or each.lower() == name.lower()
     }
     return {
         name: cls
@@ -50,7 +54,8 @@ def learner_named(name: str) -> Any:
     >>> learner_named("NCA")
     NCA()
     """
-    cls = look_up(name, estimator_classes("fit") | {"Euclidean": None}, "learner")
+    known = estimator_classes("fit", name) or estimator_classes("fit") | {"Euclidean": None}
+    cls = look_up(name, known, "learner")
     if cls is None:
         return None
     try:

@@ -3,6 +3,7 @@
 The modules import large packages inside functions, so that ``--help`` is fast.
 """
 
+import gc
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -17,6 +18,7 @@ try:
 except ImportError:  # pragma: no cover - the tests have it
     typer = None  # type: ignore[assignment]
 
+COLLECTION_THRESHOLDS = (10_000, 20, 100)  # of the three generations of objects
 VERBS = (
     "compare",
     "fit",
@@ -32,11 +34,18 @@ VERBS = (
 
 def main() -> None:
     """Run the command as a process of its own, which signals end."""
+    # The imported packages make many objects that are never garbage. Collect less often than
+    # Python does by default, which saves 0.1 seconds.
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
     try:
         with ending_on_signals():
             run()
     except KeyboardInterrupt:  # before or after ending_on_signals() handles signals
         sys.exit(print_interrupt())
+    finally:
+        # At the end, Python searches all objects for garbage, which takes 0.2 seconds. It skips
+        # frozen objects.
+        gc.freeze()
 
 
 def run() -> None:

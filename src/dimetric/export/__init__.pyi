@@ -1,6 +1,6 @@
+from ._describe import describe as describe
 from ._index import to_faiss as to_faiss
 from ._index import to_usearch as to_usearch
-from ._model_file import describe as describe
 from ._model_file import load as load
 from ._model_file import save as save
 from ._model_file import trusted_types as trusted_types

@@ -31,7 +31,7 @@ from dimetric.export._encode import Encoder
 from dimetric.export._schema import SKLEARN_CLASSES, all_types
 from dimetric.export._upgrade import upgrade
 
-__all__ = ["describe", "load", "save", "trusted_types"]
+__all__ = ["load", "save", "trusted_types"]
 
 MAX_READ_ATTEMPTS = 20  # for a file that another program replaces while it is read
 PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
@@ -150,38 +150,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     return model
 
 
-@check_types
-def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Describe a model file. Only its header is read.
-
-    Parameters
-    ----------
-    path : path
-        Path of the file.
-
-    Returns
-    -------
-    summary : dict
-        ``format``, ``class``, ``parameters``, ``features``, ``n_features``, ``classes``,
-        ``versions``, ``about``, ``tensors`` (dtype and shape by name) and ``bytes`` (size of the
-        file). A pipeline has ``steps``, each with ``name``, ``class`` and ``parameters``, instead
-        of ``parameters``. All values are valid JSON.
-    """
-    header, tensors, file_bytes, _ = read_header(path)
-    try:
-        outline = _class_and_parameters(header["model"])
-    except ValueError as error:
-        raise ValueError(f"{path} is not a model file: {error_text(error)}.") from None
-    summary = {"format": header["format"], **outline}
-    for name in ("features", "n_features", "classes", "versions", "about"):
-        summary[name] = header.get(name)
-    summary["tensors"] = {
-        name: {"dtype": each["dtype"], "shape": each["shape"]} for name, each in tensors.items()
-    }
-    summary["bytes"] = file_bytes
-    return summary
-
-
 def trusted_types() -> list[str]:
     """Return the names of dimetric's types, to pass as ``trusted`` to ``skops.io.load``.
 
@@ -211,45 +179,6 @@ def _read_tensors(path: str | os.PathLike[str], header: Header) -> dict[str, np.
         raise
     except Exception as error:  # safetensors raises its own error types
         raise ValueError(f"{path} cannot be loaded: {error_text(error)}.") from error
-
-
-def _class_and_parameters(model: Any) -> dict[str, Any]:
-    """Return the class and parameters of a model from its JSON."""
-    if not isinstance(model, dict) or not isinstance(model.get("$class"), str):
-        raise ValueError("its header does not describe an estimator")
-    parameters = model.get("parameters")
-    if not isinstance(parameters, dict):
-        raise ValueError("its header does not describe the parameters")
-    if model["$class"] != "Pipeline":
-        return {"class": model["$class"], "parameters": _readable(parameters)}
-    steps = parameters.get("steps")
-    listed = steps if isinstance(steps, list) else []
-    pairs = [each.get("$tuple") if isinstance(each, dict) else None for each in listed]
-    valid = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2]
-    if not pairs or len(valid) < len(pairs):
-        raise ValueError("its header describes a pipeline without steps")
-    named = [
-        {"name": name, **_class_and_parameters(step)}
-        for name, step in valid
-        if isinstance(step, dict)
-    ]
-    return {"class": "Pipeline", "steps": named}
-
-
-def _readable(value: Any) -> Any:
-    """Simplify encoded parameters for display."""
-    if isinstance(value, list):
-        return [_readable(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if "$class" in value:
-        return _class_and_parameters(value)
-    for key in ("$tuple", "$scalar", "$float", "$dtype"):
-        if key in value:
-            return _readable(value[key])
-    if "$tensor" in value:
-        return f"tensor {value['$tensor']}"
-    return {key: _readable(each) for key, each in value.items()}
 
 
 def _warn_if_sklearn_differs(header: dict[str, Any]) -> None:
