@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 
 from dimetric.advice._candidates import candidate_learners
+from dimetric.advice._equal_distance import SAME_AS_BASELINE, equals_of_baseline
 from dimetric.advice._final import (
     Contestant,
     FinalScores,
@@ -19,16 +20,16 @@ from dimetric.advice._final import (
     n_training_rows,
 )
 from dimetric.advice._judge import judge
-from dimetric.advice._race import common_folds, run_race, scores_on_common_folds
+from dimetric.advice._race import RaceResult, budget_for_all, is_long, max_race_rows, run_race
 from dimetric.advice._race_options import Callback, RaceOptions
-from dimetric.advice._references import ReferenceScores, reference_models, reference_scores
+from dimetric.advice._references import best_reference, reference_models
 from dimetric.advice._selection import best_learner, selection_bias
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._split_rows import split_rows
 from dimetric.benchmark._cells import seeded
 from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.learners._base import with_objects
-from dimetric.report._choice import BASELINE, Choice, RaceRound
+from dimetric.report._choice import BASELINE, Choice
 from dimetric.report._task import CLASSIFICATION, Task
 
 __all__ = ["choose"]
@@ -98,42 +99,40 @@ def choose(
     options = RaceOptions(n_neighbors, cv, None, random_state, callback, groups, encoder, task)
     race, final = _stages(X, y, seconds, n_jobs, options)
     _check_neighbor_count(n_neighbors, min(len(race.y), len(final.y)), cv, option)
-    models = _models(learners, len(race.y), n_features(X, encoder), task)
-    cells, dropped = run_race(
-        models, race.X, race.y, SETTINGS.race_fraction * seconds, race.options
-    )
-    scores, fit_seconds, dropped = scores_on_common_folds(cells, models, dropped)
-    best = best_learner(scores)
-    folds, limit = common_folds(cells, scores), SETTINGS.reference_fraction * seconds
+    models = _models(learners, len(race.y), race.n_features, task)
     # A learner may have the name of a reference model.
-    reference_pipelines = {
+    references = {
         name: each for name, each in reference_models(options).items() if name not in models
     }
-    references = reference_scores(reference_pipelines, race.X, race.y, folds, limit, race.options)
-    seconds_left = seconds - (perf_counter() - started)
-    seconds_left *= SETTINGS.final_fraction / (1 - SETTINGS.race_fraction)
+    result = run_race(models, references, race, SETTINGS.race_fraction * seconds)
+    fit_seconds = result.last.fit_seconds
+    scores, dropped = _contenders(result, models, race)
+    best, best_rival = best_learner(scores, cv), best_reference(result.last.references)
+    seconds_left = (1 - SETTINGS.tuning_fraction) * (seconds - (perf_counter() - started))
     outcome = final_scores(
         Contestant(best, models[best], fit_seconds[best]),
-        _best_reference(references, reference_pipelines),
+        None
+        if best_rival is None
+        else Contestant(best_rival, references[best_rival], fit_seconds[best_rival]),
         final,
         seconds_left,
     )
     params = best_params(models[best], race, outcome.grid)
     are_unseen = not np.array_equal(race.rows, final.rows)
-    biases = {} if are_unseen else _selection_biases(outcome, best, scores, references)
+    biases = {} if are_unseen else _selection_biases(outcome, best, scores, result, cv)
     unbiased = {name: each - biases.get(name, 0.0) for name, each in outcome.scores.items()}
     judgement = judge(
         outcome._replace(scores=unbiased), best, final.y, task, rope, options.random_state
     )
     in_final = _in_units(outcome.scores, task)
-    reference = next((name for name in in_final if name not in (BASELINE, best)), None)
+    reference = best_rival if best_rival in in_final else None
     return Choice(
         best=best,
         learner=seeded(models[best], random_state).set_params(**params),
         params=params,
         scores=_in_units(scores, task),
-        fit_seconds=fit_seconds,
-        dropped=dropped | references.dropped,
+        fit_seconds={name: fit_seconds[name] for name in scores},
+        dropped=dropped,
         final_scores={name: in_final[name] for name in (BASELINE, best)},
         n_repeats=outcome.n_repeats,
         judged_on_unseen_rows=are_unseen,
@@ -143,40 +142,48 @@ def choose(
         selection_bias=biases.get(best, 0.0),
         better_than_guess=judgement.better_than_guess,
         task=task,
-        references=_in_units(references.scores, task),
-        reference_seconds=references.fit_seconds,
+        references=_in_units(result.last.references, task),
+        reference_seconds={name: fit_seconds[name] for name in result.last.references},
         majority=task.guess_score(y),
         best_reference=reference,
         reference_scores=None if reference is None else in_final[reference],
         reference_posterior=judgement.reference_posterior,
-        rounds=(RaceRound(len(race.y), len(folds), tuple(scores)),),
+        rounds=result.rounds,
+        budget_for_all=budget_for_all(result, race, len(y), seconds),
     )
 
 
-def _best_reference(references: ReferenceScores, models: Mapping[str, Any]) -> Contestant | None:
-    name = references.best
-    return None if name is None else Contestant(name, models[name], references.fit_seconds[name])
+def _contenders(
+    result: RaceResult, models: Mapping[str, Any], stage: Stage
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Return the scores of learners other than the Euclidean distance, and who was dropped why."""
+    scores, dropped = result.last.scores, result.dropped
+    same = equals_of_baseline(scores, models, stage)
+    if len(scores) - len(same) < 2:  # all learners are
+        return scores, dropped
+    dropped = dropped | dict.fromkeys(same, SAME_AS_BASELINE)
+    return {name: each for name, each in scores.items() if name not in same}, dropped
 
 
 def _selection_biases(
-    final: FinalScores, best: str, scores: dict[str, np.ndarray], references: ReferenceScores
+    final: FinalScores, best: str, scores: dict[str, np.ndarray], result: RaceResult, cv: int
 ) -> dict[str, float]:
     """Return how much too good the scores of the best models are because the same rows chose them.
 
     Luck in the race does not make a learner worse than the baseline.
     """
     lead = max(0.0, float(np.mean(final.scores[best] - final.scores[BASELINE])))
-    biases = {best: min(lead, selection_bias(scores, best))}
-    if references.best in final.scores:
-        biases[references.best] = selection_bias(references.scores, references.best)
-    return biases
+    biases = {best: min(lead, selection_bias(scores, best, cv))}
+    references = result.last.references
+    name = best_reference(references)
+    return biases if name is None else biases | {name: selection_bias(references, name, cv)}
 
 
 def _stages(
     X: np.ndarray, y: np.ndarray, seconds: float, n_jobs: int | None, options: RaceOptions
 ) -> list[Stage]:
     """Return the race and the final."""
-    max_rows = int(SETTINGS.race_rows_per_root_second * seconds**0.5)
+    max_rows = max_race_rows(seconds)
     groups, is_regression = options.groups, options.task.is_regression
     race, final = split_rows(
         X, y, max_rows, options.cv, options.random_state, groups, is_regression=is_regression
@@ -224,7 +231,7 @@ def _check_neighbor_count(k: int, n_rows: int, cv: int, option: str) -> None:
 
 def _n_processes(n_rows: int, n_features: int, n_jobs: int | None) -> int | None:
     """Return the number of worker processes, or None if fits are too short to need any."""
-    if n_rows**2 * n_features <= SETTINGS.max_in_process_work:
+    if not is_long(n_rows, n_features):
         return None
     wanted = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
     return int(min(SETTINGS.max_processes, wanted))

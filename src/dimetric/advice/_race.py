@@ -1,193 +1,190 @@
-"""The two stages of a comparison: the race of all learners, and the final of the best one."""
+"""The race of a comparison: all learners on few rows, then the best ones on more rows."""
 
-from collections import Counter
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil, floor, log10
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimetric.advice._race_options import RaceOptions
+from dimetric.advice._final import Stage
+from dimetric.advice._round import Round, RoundScores, run_round, score_sentence
+from dimetric.advice._selection import FAVOURITE
 from dimetric.advice._settings import SETTINGS
-from dimetric.benchmark._cell import Cell
-from dimetric.benchmark._run import run
-from dimetric.benchmark._store import Store
-from dimetric.report._records import BASELINE
+from dimetric.advice._stratified import strata, stratified_rows
+from dimetric.advice._survivors import FitTime, round_sizes, survivors
+from dimetric.report._choice import BASELINE, RaceRound
 
-TIME_LIMIT_REACHED = "The time limit was reached."
+__all__ = ["RaceResult", "budget_for_all", "is_long", "run_race"]
+
+PROTECTED = (BASELINE, FAVOURITE)  # these are not dropped because of their scores
 
 
-class _RaceControl:
-    """Decides which learners are dropped from the race, and when the race ends.
+class RaceResult(NamedTuple):
+    """The results of a race.
 
-    The time limit starts with the first finished fit, so it does not include the start of worker
-    processes. The race continues past the limit until the baseline and one other learner have
-    scores in two folds. While at most half of the learners have such scores, the limit is twice as
-    long.
+    Attributes
+    ----------
+    last : RoundScores
+        Scores and times of the last round, including those of the reference models.
+    dropped : dict of str to str
+        A sentence that says why a model has no scores in the last round, by its name.
+    rounds : tuple of RaceRound
+        The rounds.
+    fit_times : dict of str to FitTime
+        The time of a fit of each learner, apart from those that failed.
+    had_no_time : list of str
+        Names of the learners that were dropped to save time.
     """
 
-    def __init__(self, n_models: int, seconds: float) -> None:
-        self.dropped: dict[str, str] = {}
-        self.cells: list[Cell] = []
-        self.is_over = False
-        self._n_models, self._seconds, self._deadline = n_models, seconds, np.inf
-
-    def drop(self, cells: list[Cell]) -> set[str]:
-        """Return the names of the learners that failed or took too long."""
-        for cell in cells:
-            if cell.status != "ok" and cell.learner != BASELINE:
-                self.dropped.setdefault(cell.learner, cell.message or cell.status)
-        return set(self.dropped)
-
-    def stop(self, cells: list[Cell]) -> bool:
-        """Return whether the race is over."""
-        self.cells = cells
-        if cells:
-            self._deadline = min(self._deadline, perf_counter() + self._seconds)
-        counts = Counter(cell.learner for cell in cells if cell.status == "ok")
-        ranked = [
-            name
-            for name, count in counts.items()
-            if count >= SETTINGS.min_race_folds and name not in self.dropped
-        ]
-        most_are_ranked = 2 * len(ranked) > self._n_models - len(self.dropped)
-        deadline = self._deadline + (0 if most_are_ranked else self._seconds)
-        enough = BASELINE in ranked and len(ranked) > 1
-        self.is_over = enough and perf_counter() > deadline
-        return self.is_over
+    last: RoundScores
+    dropped: dict[str, str]
+    rounds: tuple[RaceRound, ...]
+    fit_times: dict[str, FitTime]
+    had_no_time: list[str]
 
 
 def run_race(
-    models: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: RaceOptions
-) -> tuple[list[Cell], dict[str, str]]:
-    """Cross-validate all learners in the same folds until the time limit is reached.
+    models: Mapping[str, Any], references: Mapping[str, Any], stage: Stage, seconds: float
+) -> RaceResult:
+    """Cross-validate learners on few rows at first, and those that are left on more rows.
 
-    The first half of the learners finishes before the second half starts, because slow learners may
-    use up the time.
+    After each round, the learners that are left go on to all rows if the time is enough for at
+    least half of them. Otherwise, the better half goes on to the next round.
 
     Parameters
     ----------
-    models : dict of str to learner
-        All learners including the baseline, the most important first.
-    X, y : ndarray
-        Samples, and their classes or numbers.
+    models : mapping of str to learner
+        All learners including the baseline.
+    references : mapping of str to Pipeline
+        Reference models, which take part in the last round.
+    stage : Stage
+        All rows of the race, and the options.
     seconds : float
         Approximate time of the race.
-    options : RaceOptions
-        Number of folds, neighbours and processes, and the seed.
-
-    Returns
-    -------
-    cells : list of Cell
-        Results of the fits, in the order in which they finished.
-    dropped : dict of str to str
-        The reason why a learner failed or was stopped, by its name.
     """
-    limit = None
+    deadline = perf_counter() + seconds
+    names, sizes = list(models), round_sizes(len(stage.y), len(models) - 1)
+    if stage.options.groups is not None:  # a sample may have too few groups
+        sizes = sizes[-1:]
+    fit_times: dict[str, FitTime] = {}
+    dropped: dict[str, str] = {}
+    had_no_time: list[str] = []
+    rounds: list[RaceRound] = []
+    n_done = 0
+    while sizes:
+        size, is_last = sizes.pop(0), not sizes
+        part = stage if is_last else _sample(stage, size)
+        plan = Round(
+            {name: part.options.pipeline(models[name]) for name in names},
+            dict(references) if is_last else {},
+            protected=PROTECTED,
+            n_repeats=SETTINGS.max_race_repeats if is_last else 1,
+            n_done_before=n_done,
+            # At most one more round follows, with all rows and fewer learners.
+            n_to_follow=0 if is_last else (len(names) + len(references)) * stage.options.cv,
+        )
+        now = perf_counter()
+        until = deadline if is_last else now + (deadline - now) * SETTINGS.round_fraction
+        found = run_round(plan, part, until)
+        n_done += found.n_done
+        rounds.append(RaceRound(len(part.y), found.n_folds, tuple(found.scores)))
+        dropped |= found.dropped
+        had_no_time += found.had_no_time
+        for name, each in found.fit_seconds.items():
+            known = fit_times.get(name)
+            fit_times[name] = known.then(size, each) if known else FitTime(size, each)
+        if not is_last:
+            names, sizes = _next(found, fit_times, sizes, deadline, stage)
+            lost = [name for name in found.scores if name not in names]
+            dropped |= _reasons(found, lost, part)
+            had_no_time += lost
+    return RaceResult(found, dropped, tuple(rounds), fit_times, had_no_time)
+
+
+def _sample(stage: Stage, size: int) -> Stage:
+    """Return a stage with some of the rows."""
+    options, y = stage.options, stage.y
+    by, rng = strata(y, options.task.is_regression), np.random.default_rng(options.random_state)
+    rows = stratified_rows(np.arange(len(y)), by, size, options.cv, rng)
+    n_jobs = options.n_jobs if is_long(len(rows), stage.n_features) else None
+    return Stage(stage.rows[rows], stage.X[rows], y[rows], replace(options, n_jobs=n_jobs))
+
+
+def is_long(n_rows: int, n_features: int) -> bool:
+    """Return whether fits take longer than the start of a worker process."""
+    return n_rows**2 * n_features > SETTINGS.max_in_process_work
+
+
+def _next(
+    found: RoundScores,
+    fit_times: Mapping[str, FitTime],
+    sizes: list[int],
+    deadline: float,
+    stage: Stage,
+) -> tuple[list[str], list[int]]:
+    """Return the learners of the next round, and the sizes of the rounds that are left."""
+    means = {name: float(scores.mean()) for name, scores in found.scores.items()}
+    options, available = stage.options, deadline - perf_counter()
     if options.n_jobs is not None:
-        min_limit = SETTINGS.min_fit_limit_seconds
-        limit = round(max(min_limit, SETTINGS.fit_limit_fraction * seconds), 1)
-    control = _RaceControl(len(models), seconds)
-    names = list(models)
-    n_first = max(2, (len(names) + 1) // 2)
-    with closing(Store()) as store:
-        for group in (names[:n_first], names):
-            racing = {
-                name: options.pipeline(models[name])
-                for name in group
-                if name not in control.dropped
-            }
-            if racing and not control.is_over:
-                run(
-                    racing,
-                    {"data": (X, y)},
-                    time_budget=limit,
-                    store=store,
-                    random_state=options.random_state,
-                    stop=control.stop,
-                    drop=control.drop,
-                    **options.for_run("race", len(y)),
-                )
-    return control.cells, control.dropped
+        available = (available - SETTINGS.process_start_seconds) * options.n_jobs
+    available *= 1 - SETTINGS.reference_fraction
+    needed = {name: options.cv * fit_times[name].at(sizes[-1]) for name in means}
+    kept = survivors(means, needed, available, PROTECTED)
+    if 2 * len(kept) < len(means) and len(sizes) > 1:
+        kept = _better_half(means)
+    else:
+        sizes = sizes[-1:]
+    return [name for name in found.scores if name in kept], sizes
 
 
-def scores_on_common_folds(
-    cells: list[Cell], models: dict[str, Any], dropped: dict[str, str]
-) -> tuple[dict[str, np.ndarray], dict[str, float], dict[str, str]]:
-    """Return the scores in the folds that all remaining learners have finished.
+def _reasons(found: RoundScores, lost: list[str], stage: Stage) -> dict[str, str]:
+    means = {name: float(scores.mean()) for name, scores in found.scores.items()}
+    rows = f"On {len(stage.y):,} rows"
+    return {name: score_sentence(rows, means, name, stage.options.task) for name in lost}
 
-    Learners with the fewest folds are dropped until the remaining ones have enough folds in common:
-    the number of folds that at least half of the learners have finished, and two or more. So a few
-    slow learners do not make the ranking of the others noisy.
+
+def _better_half(means: Mapping[str, float]) -> list[str]:
+    ranked = sorted(means, key=lambda name: -means[name])
+    return [*ranked[: max(SETTINGS.min_survivors, (len(ranked) + 1) // 2)], *PROTECTED]
+
+
+def budget_for_all(result: RaceResult, stage: Stage, n_rows: int, seconds: float) -> float | None:
+    """Estimate the budget with which no learner is dropped to save time.
 
     Parameters
     ----------
-    cells : list of Cell
-        Results of the fits.
-    models : dict of str to learner
-        All learners.
-    dropped : dict of str to str
-        The reason why a learner was dropped from the race, by its name.
+    result : RaceResult
+        The results of the race.
+    stage : Stage
+        The rows and options of the race.
+    n_rows : int
+        Number of rows of the table.
+    seconds : float
+        Time for the race, the final and the tuning.
 
     Returns
     -------
-    scores : dict of str to ndarray
-        Test scores of each remaining learner.
-    fit_seconds : dict of str to float
-        Mean time of a fit of each remaining learner.
-    dropped : dict of str to str
-        The reason why a learner has no scores, by its name.
+    float or None
+        The budget in seconds, with two significant digits. None if no learner was dropped to save
+        time.
     """
-    dropped = dict(dropped)
-    done = _finished_cells(cells, [name for name in models if name not in dropped])
-    failed = {cell.learner: cell.message or cell.status for cell in cells if cell.status != "ok"}
-    counts = sorted(map(len, done.values()))
-    of_half = max(SETTINGS.min_race_folds, counts[len(counts) // 2])
-    while len(done) > 1:
-        # The last learner may have fewer folds than others that were dropped.
-        n_required = of_half if len(done) > 2 else SETTINGS.min_race_folds
-        if len(_common_folds(done)) >= n_required:
+    if not result.had_no_time:
+        return None
+    n_most = n_rows if n_rows < SETTINGS.min_rows_to_split else n_rows // 2
+    n_processes, budget = stage.options.n_jobs or 1, seconds / SETTINGS.choice_fraction
+    while budget < SETTINGS.max_budget:
+        budget *= 1.1
+        n_raced = min(n_most, max_race_rows(SETTINGS.choice_fraction * budget))
+        needed = sum(each.at(max(n_raced, len(stage.y))) for each in result.fit_times.values())
+        needed *= stage.options.cv / n_processes * (1 + SETTINGS.round_fraction)
+        if needed < SETTINGS.race_fraction * SETTINGS.choice_fraction * budget:
             break
-        slowest = min(done, key=lambda name: (name == BASELINE, len(done[name])))
-        dropped[slowest] = failed.get(slowest, TIME_LIMIT_REACHED)
-        del done[slowest]
-    if len(done) == 1:
-        reasons = failed | dropped
-        if BASELINE in failed:  # a fault of the data, which the learners only repeat
-            reasons = {BASELINE: failed[BASELINE]}
-        why = " ".join(f"{name}: {message.rstrip('.')}." for name, message in reasons.items())
-        hint = " Set a larger budget." if "time limit" in why or "time budget" in why else ""
-        raise ValueError(f"No learner could be evaluated. {why}{hint}")
-    folds = _common_folds(done)
-    scores = {name: np.array([cells[fold].test for fold in folds]) for name, cells in done.items()}
-    fit_seconds = {
-        name: float(np.mean([cells[fold].time for fold in folds])) for name, cells in done.items()
-    }
-    return scores, fit_seconds, dropped
+    magnitude = 10.0 ** (floor(log10(budget)) - 1)
+    return ceil(budget / magnitude) * magnitude
 
 
-def common_folds(cells: list[Cell], names: Iterable[str]) -> list[int]:
-    """Return the folds in which all learners of the given names have scores.
-
-    Parameters
-    ----------
-    cells : list of Cell
-        Results of the fits.
-    names : iterable of str
-        Names of the learners.
-    """
-    return _common_folds(_finished_cells(cells, names))
-
-
-def _finished_cells(cells: list[Cell], names: Iterable[str]) -> dict[str, dict[int, Cell]]:
-    """Return the cells with scores, by the name of the learner and the fold."""
-    done: dict[str, dict[int, Cell]] = {name: {} for name in names}
-    for cell in cells:
-        if cell.status == "ok" and cell.learner in done:
-            done[cell.learner][cell.fold] = cell
-    return done
-
-
-def _common_folds(done: dict[str, dict[int, Cell]]) -> list[int]:
-    return sorted(set.intersection(*(set(cells) for cells in done.values())))
+def max_race_rows(seconds: float) -> int:
+    """Return the largest number of rows of a race, for a time of race, final and tuning."""
+    return int(SETTINGS.race_rows_per_root_second * seconds**0.5)

@@ -12,21 +12,23 @@ __all__ = ["FAVOURITE", "best_learner", "selection_bias"]
 FAVOURITE = "Ensemble"
 
 
-def best_learner(scores: Mapping[str, np.ndarray]) -> str:
+def best_learner(scores: Mapping[str, np.ndarray], n_folds: int) -> str:
     r"""Return the name of the learner with the best mean score in the folds of the race.
 
     Scores of few folds are noisy, so the favourite is returned unless the best learner's lead over
     it exceeds one standard error,
 
-    .. math:: s \sqrt{1 / K + 1 / (K - 1)}
+    .. math:: s \sqrt{1 / J + 1 / (K - 1)}
 
-    Here s is the standard deviation of the differences in K folds. The second term corrects for the
-    training samples that folds have in common [1]_.
+    Here s is the standard deviation of the J differences in repeats of K folds. The second term
+    corrects for the training samples that folds have in common [1]_.
 
     Parameters
     ----------
-    scores : mapping of str to ndarray of shape (n_folds,)
+    scores : mapping of str to ndarray of shape (n_scores,)
         Test scores of all learners in the same folds. Greater is better.
+    n_folds : int
+        Number of folds K of one repeat.
 
     References
     ----------
@@ -36,20 +38,20 @@ def best_learner(scores: Mapping[str, np.ndarray]) -> str:
     Examples
     --------
     >>> scores = {"NCA": np.array([0.9, 0.7, 0.8]), "Ensemble": np.array([0.8, 0.8, 0.7])}
-    >>> best_learner(scores)
+    >>> best_learner(scores, 3)
     'Ensemble'
-    >>> best_learner(scores | {"LDA": np.array([0.9, 0.9, 0.9])})
+    >>> best_learner(scores | {"LDA": np.array([0.9, 0.9, 0.9])}, 3)
     'LDA'
     """
     best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
     if FAVOURITE not in scores:
         return best
     lead = scores[best] - scores[FAVOURITE]
-    is_clear = lead.mean() > np.sqrt(lead.var(ddof=1) * _variance_factor(len(lead)))
+    is_clear = lead.mean() > np.sqrt(lead.var(ddof=1) * _variance_factor(len(lead), n_folds))
     return best if is_clear else FAVOURITE
 
 
-def selection_bias(scores: Mapping[str, np.ndarray], best: str) -> float:
+def selection_bias(scores: Mapping[str, np.ndarray], best: str, n_folds: int) -> float:
     r"""Return by how much the mean score of the best learner is too high because it was chosen.
 
     The mean scores of the learners are shrunk towards their common mean, as in an empirical Bayes
@@ -59,36 +61,38 @@ def selection_bias(scores: Mapping[str, np.ndarray], best: str) -> float:
 
     V is the variance of the learners' mean scores, and v the part of it that noise explains: the
     variance of the scores that remains when the means of learners and of folds are removed, times
-    :math:`1 / K + 1 / (K - 1)` for K folds. The bias is 0 for a single learner, and for the
-    favourite, which was not chosen by its score.
+    :math:`1 / J + 1 / (K - 1)` for J scores in repeats of K folds. The bias is 0 for a
+    single learner, and for the favourite, which was not chosen by its score.
 
     Parameters
     ----------
-    scores : mapping of str to ndarray of shape (n_folds,)
+    scores : mapping of str to ndarray of shape (n_scores,)
         Test scores of all learners in the same folds. Greater is better.
     best : str
         Name of the best learner.
+    n_folds : int
+        Number of folds K of one repeat.
 
     Examples
     --------
     >>> scores = {"A": np.array([0.9, 0.7, 0.8]), "B": np.array([0.6, 0.8, 0.7])}
-    >>> round(selection_bias(scores, "A"), 2)  # the learners differ by luck alone
+    >>> round(selection_bias(scores, "A", 3), 2)  # the learners differ by luck alone
     0.05
-    >>> round(selection_bias({"A": np.array([0.9, 0.8]), "B": np.array([0.5, 0.4])}, "A"), 2)
+    >>> round(selection_bias({"A": np.array([0.9, 0.8]), "B": np.array([0.5, 0.4])}, "A", 2), 2)
     0.0
     """
     table = np.array([each for name, each in scores.items() if name != BASELINE])
-    n_learners, n_folds = table.shape
+    n_learners, n_scores = table.shape
     if n_learners == 1 or best == FAVOURITE:
         return 0.0
     means = table.mean(axis=1)
     noise = table - means[:, None] - table.mean(axis=0) + table.mean()
-    noise_variance = np.sum(noise**2) / ((n_learners - 1) * (n_folds - 1))
-    variance, of_noise = means.var(ddof=1), noise_variance * _variance_factor(n_folds)
+    noise_variance = np.sum(noise**2) / ((n_learners - 1) * (n_scores - 1))
+    variance, of_noise = means.var(ddof=1), noise_variance * _variance_factor(n_scores, n_folds)
     lead = scores[best].mean() - table.mean()
     return float(lead * (of_noise / variance if of_noise < variance else 1.0))
 
 
-def _variance_factor(n_folds: int) -> float:
+def _variance_factor(n_scores: int, n_folds: int) -> float:
     """Return the variance of a mean over folds, relative to the variance of one fold."""
-    return 1 / n_folds + 1 / (n_folds - 1)
+    return 1 / n_scores + 1 / (n_folds - 1)

@@ -16,12 +16,31 @@ class RaceSettings:
     ----------
     choice_fraction : float
         Fraction of the budget for the race, the final and the tuning together. The rest is for the
-        fitted model and the insight, which are computed later.
-    race_fraction, final_fraction : float
-        Fractions of that time for the race, and for the final. The remaining 0.15 is for the
-        tuning, and for fits that end after their deadline.
+        fitted model, the insight and the report, which are computed later.
+    race_fraction : float
+        Largest fraction of that time for the race. The final and the tuning use what is left.
     reference_fraction : float
-        Fraction of that time for all reference models. It is taken from the time of the final.
+        Largest fraction of the time of the race for reference models, if the time is short.
+    tuning_fraction : float
+        Fraction of the time after the race for tuning the best learner.
+    round_fraction : float
+        Largest fraction of the remaining time of the race for a round on some of the rows.
+    grace_fraction : float
+        A round that the time is not enough for ends after its deadline: at most this fraction of
+        its time later.
+    max_learner_fraction : float
+        A learner is dropped if it needs more than this fraction of the time that is left for all.
+    min_round_rows : int
+        Smallest number of rows in a round. With fewer rows, the ranking of the learners would be
+        random.
+    min_survivors : int
+        Number of learners, with the baseline, that are not dropped to save time.
+    max_race_repeats : int
+        Largest number of times that the last round of the race splits the rows into folds.
+    max_budget : float
+        Largest budget, in seconds, that is suggested.
+    process_start_seconds : float
+        Approximate time for the start of worker processes.
     race_rows_per_root_second : int
         Largest number of rows in the race if there is one second for the race, the final and the
         tuning together. The time of a fit grows with the number of pairs of rows, so the number of
@@ -90,10 +109,18 @@ class RaceSettings:
         Number of components of a learner when there are too many features to keep them all.
     """
 
-    choice_fraction: float = 0.7
-    race_fraction: float = 0.45
-    final_fraction: float = 0.4
-    reference_fraction: float = 0.15
+    choice_fraction: float = 0.8
+    race_fraction: float = 0.5
+    reference_fraction: float = 0.3
+    tuning_fraction: float = 0.1
+    round_fraction: float = 0.4
+    grace_fraction: float = 0.1
+    max_learner_fraction: float = 0.5
+    min_round_rows: int = 150
+    min_survivors: int = 4
+    max_race_repeats: int = 4
+    max_budget: float = 86_400.0
+    process_start_seconds: float = 2.5
     race_rows_per_root_second: int = 250
     min_race_rows: int = 200
     max_race_values: int = 4_000_000
@@ -107,7 +134,7 @@ class RaceSettings:
     tuning_folds: int = 3
     min_tuning_members: int = 9
     min_tuning_rows: int = 45
-    max_final_repeats: int = 4
+    max_final_repeats: int = 10
     model_fraction: float = 0.1
     min_model_seconds: float = 2.0
     max_model_rows: int = 20_000
