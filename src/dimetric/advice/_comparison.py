@@ -141,6 +141,7 @@ class Comparison:
                 samples.y,
                 samples.feature_names,
                 n_neighbors=self.n_neighbors,
+                scale=self.choice.scale,
                 random_state=self.random_state,
                 groups=samples.groups,
                 encoder=samples.coded.encoder,
@@ -280,6 +281,7 @@ class Comparison:
         model = table_pipeline(
             self.choice.learner if self.chosen == self.best else None,
             n_neighbors=self.n_neighbors,
+            scale=self.choice.scale,
             missing=self.samples.missing,
             is_regression=self.samples.task.is_regression,
         )

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 
 from dimetric._arguments import check_types
-from dimetric.advice._race_options import neighbors_model, predicts
+from dimetric.advice._scaled_neighbors import SCALERS, neighbors_model, predicts
 from dimetric.advice._seeds import seed_from
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._stratified import strata, stratified_rows
@@ -46,6 +45,7 @@ def insight(
     feature_names: Sequence[str],
     *,
     n_neighbors: int = 3,
+    scale: str = "minmax",
     random_state: Any = None,
     groups: np.ndarray | None = None,
     encoder: FoldEncoder | None = None,
@@ -56,7 +56,7 @@ def insight(
     Parameters
     ----------
     learner : learner
-        The learner. A clone of it is fitted to features scaled to [0, 1]. If it is a classifier,
+        The learner. A clone of it is fitted to scaled features. If it is a classifier,
         its own predictions are compared with those of the Euclidean neighbours.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples, and their classes or numbers.
@@ -64,6 +64,8 @@ def insight(
         Names of the features.
     n_neighbors : int, default=3
         Number of nearest neighbours used for predictions.
+    scale : {"minmax", "standard", "robust"}, default="minmax"
+        How features are scaled, as in :func:`dimetric.compare`.
     random_state : int, RandomState or None, default=None
         Seed for splitting the samples and shuffling the features.
     groups : ndarray of shape (n_samples,), optional
@@ -99,7 +101,7 @@ def insight(
         )
     groups = None if groups is None else checked_groups(groups, len(y))
     train, test = _train_test_rows(y, seed, groups, is_regression)
-    preparation = make_pipeline(encoder, MinMaxScaler())
+    preparation = make_pipeline(encoder, SCALERS[scale]())
     X_train, X_test = preparation.fit_transform(X[train]), preparation.transform(X[test])
     if len(feature_names) != X_train.shape[1]:
         raise ValueError(

@@ -92,6 +92,12 @@ class Choice:
         prediction, ridge regression and a random forest. Empty for classes.
     reference_seconds : dict of str to float
         Mean time of a fit of each reference model.
+    n_neighbors : int
+        Number of nearest neighbours that the fitted model uses.
+    scale : {"minmax", "standard", "robust"}
+        How the fitted model scales features.
+    chosen_in_folds : tuple of str
+        Which of "n_neighbors" and "scale" were chosen anew in each fold, from its training rows.
     """
 
     best: str
@@ -111,6 +117,9 @@ class Choice:
     task: Task = CLASSIFICATION
     references: dict[str, np.ndarray] = field(default_factory=dict)
     reference_seconds: dict[str, float] = field(default_factory=dict)
+    n_neighbors: int = 3
+    scale: str = "minmax"
+    chosen_in_folds: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> str:
