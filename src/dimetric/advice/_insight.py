@@ -14,7 +14,7 @@ from dimetric._arguments import check_types
 from dimetric.advice._scaled_neighbors import SCALERS, neighbors_model, predicts
 from dimetric.advice._seeds import seed_from
 from dimetric.advice._settings import SETTINGS
-from dimetric.advice._stratified import strata, stratified_rows
+from dimetric.advice._stratified import rows_per_class, strata, stratified_rows
 from dimetric.classify.knn_regressor import KNNRegressor
 from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.learners.pca import PCA
@@ -147,7 +147,9 @@ def _train_test_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows to learn the distance from, and the rows to test it on."""
     rng, by = np.random.default_rng(seed), strata(y, is_regression)
-    rows = stratified_rows(np.arange(len(y)), by, SETTINGS.max_insight_rows, MIN_MEMBERS, rng)
+    size = SETTINGS.max_insight_rows
+    least = MIN_MEMBERS if is_regression else rows_per_class(size, len(np.unique(y)), MIN_MEMBERS)
+    rows = stratified_rows(np.arange(len(y)), by, size, least, rng)
     if groups is not None:
         return _train_test_groups(rows, y, groups, seed)
     n_train = round((1 - SETTINGS.insight_test_fraction) * len(rows))
