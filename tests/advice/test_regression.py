@@ -66,7 +66,7 @@ def test_numbers_are_predicted_by_regression(comparison, frame):
     assert r2_score(frame["price"][:5], predicted) > 0.5
     first, second = comparison.verdict.split(". ")
     assert first.startswith("Weights is better than Euclidean (")
-    assert second.startswith("3-NN under Weights explains 0.")
+    assert second.startswith(f"{comparison.n_neighbors}-NN under Weights explains 0.")
     assert "of the variance of price (R2), and 0." in second
     for words in ("(90 samples, 7 features, continuous numbers)", "Cross-validated R2: Weights 0.",
                   "R2 of reference models without a distance: ridge 1.000", comparison.verdict,
@@ -78,7 +78,8 @@ def test_numbers_are_predicted_by_regression(comparison, frame):
 
 
 def test_scores_of_a_fold_are_in_units_of_the_total_variance():
-    found = choose(X, PRICE, FAST["learners"], cv=3, task=Task("continuous", "r2"))
+    setting = {"n_neighbors": 3, "scale": "minmax"}
+    found = choose(X, PRICE, FAST["learners"], cv=3, task=Task("continuous", "r2"), **setting)
     folds, _ = splits(X, None, 3, random_state=0, groups=np.arange(90))
     for score, (train, test) in zip(found.scores["Euclidean"], folds, strict=True):
         low, high = X[train].min(0), X[train].max(0)

@@ -6,7 +6,9 @@ import pytest
 
 import dimetric
 from dimetric.advice._choose import choose
+from dimetric.advice._insight import _train_test_rows
 from dimetric.advice._samples import labelled_samples
+from dimetric.advice._split_rows import split_rows
 from dimetric.advice._table import samples_from
 from dimetric.report import Task
 
@@ -82,3 +84,27 @@ def test_the_largest_class_is_no_success_under_the_balanced_accuracy():
     found = choose(X, y, {"LDA": dimetric.LDA()}, cv=4, task=task)
     assert found.better_than_guess > 0.95
     assert found.mean_scores["LDA"] < 0.97
+
+
+def test_all_classes_reach_race_final_insight_and_model():
+    """A class of 0.6 % of the rows keeps 20 rows, where a random sample would have 3."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["common", "rare"], [7952, 48])
+    X = rng.standard_normal((8000, 2)) + 3 * (y == "rare")[:, None]
+    race, final = split_rows(X, y, 500, 5, 0)
+    assert [np.sum(y[rows] == "rare") for rows in (race, final)] == [20, 20]
+    assert not set(race) & set(final)
+    train, test = _train_test_rows(y, 0)
+    assert np.sum(y[train] == "rare") + np.sum(y[test] == "rare") == 20
+    assert np.sum(y[test] == "rare") == 8
+    many = np.arange(8000) % 400  # 20 rows each
+    race, final = split_rows(X, many, 500, 5, 0)
+    assert set(np.bincount(many[race])) == {5}  # as many as folds: 20 of each would be all rows
+
+
+def test_a_model_of_a_part_of_the_rows_knows_the_rare_class(monkeypatch):
+    frame = table_of({"no": 400, "yes": 12}, shift=3.0)
+    found = dimetric.compare(frame, target="kind", learners=["PCA"], budget=20, random_state=0)
+    monkeypatch.setattr(type(found), "_n_model_rows", 60)
+    counts = np.bincount(found.learner[-1]._codes)
+    assert counts.tolist() == [58, 12]

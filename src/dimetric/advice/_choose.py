@@ -41,7 +41,8 @@ def choose(
     learners: Mapping[str, Any] | None = None,
     *,
     seconds: float = 60.0,
-    n_neighbors: int = 3,
+    n_neighbors: int | str = "auto",
+    scale: str = "auto",
     cv: int = 5,
     rope: float = 0.01,
     random_state: int = 0,
@@ -54,8 +55,8 @@ def choose(
 ) -> Choice:
     """Find the learner with the best score, and test whether it beats the Euclidean distance.
 
-    1. Race: cross-validate all learners in the same folds. In each fold, features are scaled to
-       [0, 1] on the training samples.
+    1. Race: cross-validate all learners in the same folds. In each fold, the training samples
+       determine how features are scaled, and the number of neighbours.
     2. Final: cross-validate the best learner and the Euclidean distance in new folds. The
        learner's parameters are tuned within each fold. With 1,000 samples or more, the final uses
        samples that the race did not use. With fewer samples, the test subtracts an estimate of
@@ -73,7 +74,7 @@ def choose(
         Learners to compare. By default, all learners that are fast enough for data of this size.
     seconds : float, default=60.0
         Approximate time for all three steps.
-    n_neighbors, cv, rope, n_jobs, callback
+    n_neighbors, scale, cv, rope, n_jobs, callback
         As in :func:`dimetric.compare`.
     random_state : int, default=0
         Seed for selecting samples, splitting folds and fitting learners.
@@ -96,7 +97,9 @@ def choose(
     ('LDA', 0.99)
     """
     started = perf_counter()
-    options = RaceOptions(n_neighbors, cv, None, random_state, callback, groups, encoder, task)
+    options = RaceOptions(
+        n_neighbors, cv, None, random_state, callback, groups, encoder, task, scale
+    )
     race, final = _stages(X, y, seconds, n_jobs, options)
     _check_neighbor_count(n_neighbors, min(len(race.y), len(final.y)), cv, option)
     models = _models(learners, len(race.y), race.n_features, task)
@@ -118,6 +121,7 @@ def choose(
         seconds_left,
     )
     params = best_params(models[best], race, outcome.grid)
+    setting = race.options.setting(race.X, race.y)
     are_unseen = not np.array_equal(race.rows, final.rows)
     biases = {} if are_unseen else _selection_biases(outcome, best, scores, result, cv)
     unbiased = {name: each - biases.get(name, 0.0) for name, each in outcome.scores.items()}
@@ -150,6 +154,9 @@ def choose(
         reference_posterior=judgement.reference_posterior,
         rounds=result.rounds,
         budget_for_all=budget_for_all(result, race, len(y), seconds),
+        n_neighbors=setting.n_neighbors,
+        scale=setting.scale,
+        chosen_in_folds=options.chosen_in_folds,
     )
 
 
@@ -220,9 +227,9 @@ def _models(
     return {BASELINE: None} | others
 
 
-def _check_neighbor_count(k: int, n_rows: int, cv: int, option: str) -> None:
+def _check_neighbor_count(k: int | str, n_rows: int, cv: int, option: str) -> None:
     n_train = n_training_rows(n_rows, cv)
-    if k >= n_train:  # a training row has n_train - 1 possible neighbours
+    if isinstance(k, int) and k >= n_train:  # a training row has n_train - 1 possible neighbours
         raise ValueError(
             f"{option} must be at most {n_train - 1}, not {k}, because only {n_train} rows are "
             "used for training in each fold."

@@ -13,6 +13,7 @@ from dimetric.advice._choose import choose
 from dimetric.advice._comparison import Comparison
 from dimetric.advice._race_options import Callback
 from dimetric.advice._samples import LabelledSamples, labelled_samples
+from dimetric.advice._scaled_neighbors import check_scale
 from dimetric.advice._seeds import seed_from
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._table import samples_from
@@ -34,7 +35,8 @@ def compare(
     groups: Any = None,
     learners: Mapping[str, Any] | Iterable[Any] | None = None,
     budget: float = 60.0,
-    n_neighbors: int = 3,
+    n_neighbors: int | str = "auto",
+    scale: str = "auto",
     cv: int = 5,
     rope: float | None = None,
     missing: str = "drop",
@@ -47,10 +49,10 @@ def compare(
 
     All learners are cross-validated in the same folds. A score is the accuracy of a k-nearest
     neighbour classifier under the learned distance, or R2 of a k-nearest neighbour regressor if
-    the target contains numbers. In each fold, columns are encoded, missing
-    values are imputed, and features are scaled to [0, 1], all with the values of the training
-    samples. The best learner is then tested against the Euclidean distance in new
-    folds, and its parameters are tuned within each fold.
+    the target contains numbers. In each fold, columns are encoded, missing values are imputed, and
+    features are scaled, all with the values of the training samples. The best learner is then
+    tested against the Euclidean distance in new folds, and its parameters are tuned within each
+    fold.
 
     With 1,000 samples or more, the test uses samples that were not used to choose the learner, so
     its scores are a fair estimate for new data. With fewer samples, the test reuses the samples,
@@ -74,11 +76,13 @@ def compare(
         booleans are classes. So are integers that occur 2 times or more on average and have at most
         50 distinct values, or that occur 5 times or more on average. Other numbers are continuous.
         ``samples.reading`` of the result says how the target was read.
-    score : {"accuracy", "r2", "mae"}, optional
-        The score: "accuracy" (default) for classes. For numbers, "r2" (default) is the coefficient
-        of determination, and "mae" the mean absolute error. R2 of a fold is 1 - (mean squared
-        error in the fold) / (variance of the target in all folds), so its mean over folds of equal
-        size is R2 of all cross-validated predictions.
+    score : {"accuracy", "balanced_accuracy", "f1_macro", "r2", "mae"}, optional
+        The score. For classes, "accuracy", "balanced_accuracy" (the mean of the recalls of the
+        classes) or "f1_macro" (the mean of their F1 scores). By default, "balanced_accuracy" if the
+        largest class has more than 80 % of the samples, and "accuracy" otherwise. For numbers,
+        "r2" (default) is the coefficient of determination, and "mae" the mean absolute error. R2 of
+        a fold is 1 - (mean squared error in the fold) / (variance of the target in all folds), so
+        its mean over folds of equal size is R2 of all cross-validated predictions.
     groups : array-like of shape (n_samples,) or str, optional
         Group of each sample, such as a patient, or the name of a column of X that contains it. This
         column is not a feature. Samples of one group are never in both the training and the test
@@ -93,8 +97,15 @@ def compare(
     budget : float, default=60.0
         Approximate total time in seconds. Most of it is used by the comparison. The rest is
         reserved for ``learner`` and ``insight`` of the result, which are computed on first use.
-    n_neighbors : int, default=3
-        Number of nearest neighbours used for predictions.
+    n_neighbors : int or "auto", default="auto"
+        Number of nearest neighbours used for predictions. "auto" chooses 1, 3, 5 or 7 in each fold,
+        by the Euclidean neighbours of its training samples.
+    scale : {"minmax", "standard", "robust", "auto"}, default="auto"
+        How features are scaled: "minmax" to [0, 1], "standard" to zero mean and unit variance,
+        "robust" to zero median and unit interquartile range. "auto" chooses one of these in each
+        fold, by the Euclidean neighbours of its training samples. All learners and the Euclidean
+        distance get the same scaling and number of neighbours. ``choice.scale`` and
+        ``choice.n_neighbors`` of the result are those of the fitted model.
     cv : int, default=5
         Number of folds. It is reduced to the size of the smallest class if that is smaller.
         Classes with fewer than three members are dropped. For numbers, folds are not stratified.
@@ -145,6 +156,7 @@ def compare(
     (3,)
     """
     _check_options(budget, n_neighbors, cv, rope)
+    check_scale(scale)
     table = samples_from(X, y, target, drop=drop, missing=missing, groups=groups)
     samples = labelled_samples(table, cv=int(cv), missing=missing, kind=target_kind, score=score)
     return compare_samples(
@@ -152,6 +164,7 @@ def compare(
         None if learners is None else _checked_learners(learners),
         budget=budget,
         n_neighbors=n_neighbors,
+        scale=scale,
         rope=rope,
         random_state=seed_from(random_state),
         n_jobs=n_jobs,
@@ -164,7 +177,8 @@ def compare_samples(
     learners: Mapping[str, Any] | None = None,
     *,
     budget: float,
-    n_neighbors: int,
+    n_neighbors: int | str = "auto",
+    scale: str = "auto",
     rope: float | None = None,
     random_state: int,
     n_jobs: int | None,
@@ -177,7 +191,7 @@ def compare_samples(
     ----------
     samples : LabelledSamples
         The samples to compare on.
-    learners, budget, n_neighbors, rope, random_state, n_jobs, callback
+    learners, budget, n_neighbors, scale, rope, random_state, n_jobs, callback
         As in :func:`compare`.
     option : str, default="n_neighbors"
         Name of the option that sets `n_neighbors`, used in error messages.
@@ -192,6 +206,7 @@ def compare_samples(
             learners,
             seconds=SETTINGS.choice_fraction * budget,
             n_neighbors=n_neighbors,
+            scale=scale,
             cv=samples.n_folds,
             rope=rope,
             random_state=random_state,
@@ -203,7 +218,7 @@ def compare_samples(
             task=samples.task,
         )
     seconds = {"choice": perf_counter() - started}
-    return Comparison(samples, choice, n_neighbors, rope, budget, random_state, seconds)
+    return Comparison(samples, choice, choice.n_neighbors, rope, budget, random_state, seconds)
 
 
 def _checked_learners(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
@@ -222,8 +237,11 @@ def _check_options(budget: Any, n_neighbors: Any, cv: Any, rope: Any) -> None:
     if not isinstance(budget, Real) or not 0 < float(budget) < float("inf"):
         raise ValueError(f"budget={budget!r} must be a positive, finite number of seconds.")
     for name, value, minimum in (("n_neighbors", n_neighbors, 1), ("cv", cv, 2)):
-        if not isinstance(value, Integral) or value < minimum:
-            raise ValueError(f"{name}={value!r} must be an integer >= {minimum}.")
+        if (name, value) != ("n_neighbors", "auto") and (
+            not isinstance(value, Integral) or value < minimum
+        ):
+            auto = " or 'auto'" if name == "n_neighbors" else ""
+            raise ValueError(f"{name}={value!r} must be an integer >= {minimum}{auto}.")
     if rope is not None and (not isinstance(rope, Real) or not 0 <= float(rope) < float("inf")):
         raise ValueError(f"rope={rope!r} must be a finite number >= 0.")
 

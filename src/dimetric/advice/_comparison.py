@@ -18,6 +18,7 @@ from dimetric.advice._model import table_pipeline
 from dimetric.advice._race_options import predicts
 from dimetric.advice._samples import LabelledSamples
 from dimetric.advice._settings import SETTINGS
+from dimetric.advice._stratified import MIN_ROWS_PER_CLASS, strata, stratified_rows
 from dimetric.report._outcome import outcome, references_note
 from dimetric.report._records import Choice, Insight, ReportRecord
 from dimetric.stats._bayes import Posterior
@@ -141,6 +142,7 @@ class Comparison:
                 samples.y,
                 samples.feature_names,
                 n_neighbors=self.n_neighbors,
+                scale=self.choice.scale,
                 random_state=self.random_state,
                 groups=samples.groups,
                 encoder=samples.coded.encoder,
@@ -275,11 +277,15 @@ class Comparison:
         table, y, n_rows = self.samples.table, self.samples.y, self._n_model_rows
         rows = np.arange(len(y))
         if n_rows < len(y):
-            rng = np.random.default_rng(self.random_state)
-            rows = np.sort(rng.permutation(len(y))[:n_rows])
+            rng, task = np.random.default_rng(self.random_state), self.samples.task
+            # The model must know all classes.
+            rows = stratified_rows(
+                rows, strata(y, task.is_regression), n_rows, MIN_ROWS_PER_CLASS, rng
+            )
         model = table_pipeline(
             self.choice.learner if self.chosen == self.best else None,
             n_neighbors=self.n_neighbors,
+            scale=self.choice.scale,
             missing=self.samples.missing,
             is_regression=self.samples.task.is_regression,
         )

@@ -127,7 +127,7 @@ def _can_tune(stage: Stage) -> bool:
     n_tuning_rows = n_training_rows(n_training_rows(len(y), options.cv), SETTINGS.tuning_folds)
     return bool(
         smallest_class >= min_members
-        and options.n_neighbors <= n_tuning_rows
+        and options.min_neighbors <= n_tuning_rows
         # With two folds, the training rows of a fold may be a single group.
         and (options.groups is None or options.cv > 2)
     )

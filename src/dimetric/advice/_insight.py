@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 
 from dimetric._arguments import check_types
-from dimetric.advice._race_options import neighbors_model, predicts
+from dimetric.advice._scaled_neighbors import SCALERS, neighbors_model, predicts
 from dimetric.advice._seeds import seed_from
 from dimetric.advice._settings import SETTINGS
-from dimetric.advice._stratified import strata, stratified_rows
+from dimetric.advice._stratified import rows_per_class, strata, stratified_rows
 from dimetric.classify.knn_regressor import KNNRegressor
 from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.learners.pca import PCA
@@ -46,6 +45,7 @@ def insight(
     feature_names: Sequence[str],
     *,
     n_neighbors: int = 3,
+    scale: str = "minmax",
     random_state: Any = None,
     groups: np.ndarray | None = None,
     encoder: FoldEncoder | None = None,
@@ -56,7 +56,7 @@ def insight(
     Parameters
     ----------
     learner : learner
-        The learner. A clone of it is fitted to features scaled to [0, 1]. If it is a classifier,
+        The learner. A clone of it is fitted to scaled features. If it is a classifier,
         its own predictions are compared with those of the Euclidean neighbours.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples, and their classes or numbers.
@@ -64,6 +64,8 @@ def insight(
         Names of the features.
     n_neighbors : int, default=3
         Number of nearest neighbours used for predictions.
+    scale : {"minmax", "standard", "robust"}, default="minmax"
+        How features are scaled, as in :func:`dimetric.compare`.
     random_state : int, RandomState or None, default=None
         Seed for splitting the samples and shuffling the features.
     groups : ndarray of shape (n_samples,), optional
@@ -99,7 +101,7 @@ def insight(
         )
     groups = None if groups is None else checked_groups(groups, len(y))
     train, test = _train_test_rows(y, seed, groups, is_regression)
-    preparation = make_pipeline(encoder, MinMaxScaler())
+    preparation = make_pipeline(encoder, SCALERS[scale]())
     X_train, X_test = preparation.fit_transform(X[train]), preparation.transform(X[test])
     if len(feature_names) != X_train.shape[1]:
         raise ValueError(
@@ -145,7 +147,9 @@ def _train_test_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows to learn the distance from, and the rows to test it on."""
     rng, by = np.random.default_rng(seed), strata(y, is_regression)
-    rows = stratified_rows(np.arange(len(y)), by, SETTINGS.max_insight_rows, MIN_MEMBERS, rng)
+    size = SETTINGS.max_insight_rows
+    least = MIN_MEMBERS if is_regression else rows_per_class(size, len(np.unique(y)), MIN_MEMBERS)
+    rows = stratified_rows(np.arange(len(y)), by, size, least, rng)
     if groups is not None:
         return _train_test_groups(rows, y, groups, seed)
     n_train = round((1 - SETTINGS.insight_test_fraction) * len(rows))

@@ -5,15 +5,15 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from dimetric.advice._race_options import predictor
+from dimetric.advice import _scaled_neighbors
 from dimetric.advice._samples import table_encoder
+from dimetric.advice._scaled_neighbors import predictor
 from dimetric.advice._table import TableSamples
 
 __all__ = ["FittedTable", "fit_table", "table_pipeline"]
 
-SCALERS = {"minmax": MinMaxScaler, "standard": StandardScaler, "none": None}
+SCALERS = {**_scaled_neighbors.SCALERS, "none": None}
 
 
 def table_pipeline(
@@ -33,8 +33,9 @@ def table_pipeline(
     n_neighbors : int or None
         Number of nearest neighbours used for predictions. None makes a pipeline that ends with
         the learner and does not predict.
-    scale : {"minmax", "standard", "none"}, default="minmax"
-        How features are scaled: to [0, 1], to zero mean and unit variance, or not at all.
+    scale : {"minmax", "standard", "robust", "none"}, default="minmax"
+        How features are scaled: to [0, 1], to zero mean and unit variance, to zero median and unit
+        interquartile range, or not at all.
     missing : {"drop", "impute", "raise"}, default="drop"
         How missing values in the table were treated. With "impute", the model also imputes them in
         new rows. Otherwise, it raises an error for them.
@@ -48,7 +49,7 @@ def table_pipeline(
     KNNClassifier(learner=LDA())
     """
     if scale not in SCALERS:
-        raise ValueError(f"scale={scale!r} must be 'minmax', 'standard' or 'none'.")
+        raise ValueError(f"scale={scale!r} must be 'minmax', 'standard', 'robust' or 'none'.")
     scaler = SCALERS[scale]
     last = (
         ("learner", learner)

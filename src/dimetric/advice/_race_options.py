@@ -5,46 +5,36 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler
 
+from dimetric.advice._scaled_neighbors import (
+    NEIGHBOR_COUNTS,
+    SCALERS,
+    ScaledNeighbors,
+    Setting,
+    best_setting,
+    neighbors_model,
+    predictor,
+    predicts,
+)
 from dimetric.benchmark._cell import Cell
-from dimetric.classify.knn import KNNClassifier
-from dimetric.classify.knn_regressor import KNNRegressor
 from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.report._task import CLASSIFICATION, Task
+
+__all__ = [
+    "LEARNER_PREFIX",
+    "Callback",
+    "RaceOptions",
+    "neighbors_model",
+    "pipeline_grid",
+    "predictor",
+    "predicts",
+]
 
 Callback = Callable[[str, int, int], None]
 
 LEARNER_PREFIX = "model__learner__"  # of the parameters of the learner in a pipeline
-
-
-def neighbors_model(
-    n_neighbors: int, learner: Any, is_regression: bool
-) -> KNNClassifier | KNNRegressor:
-    """Return an unfitted model that predicts by nearest neighbours under a learned distance.
-
-    Parameters
-    ----------
-    n_neighbors : int
-        Number of nearest neighbours.
-    learner : learner or None
-        The learner. None stands for the Euclidean distance.
-    is_regression : bool
-        Whether to predict numbers rather than classes.
-    """
-    model = KNNRegressor if is_regression else KNNClassifier
-    return model(n_neighbors, learner=learner)
-
-
-def predicts(learner: Any) -> bool:
-    """Return whether a learner is a classifier or regressor, which predicts without neighbours."""
-    return hasattr(learner, "predict")
-
-
-def predictor(n_neighbors: int, learner: Any, is_regression: bool) -> Any:
-    """Return a learner that predicts by itself, and :func:`neighbors_model` of any other."""
-    return learner if predicts(learner) else neighbors_model(n_neighbors, learner, is_regression)
 
 
 @dataclass(frozen=True)
@@ -53,8 +43,10 @@ class RaceOptions:
 
     Attributes
     ----------
-    n_neighbors, cv : int
-        Number of nearest neighbours used for predictions, and number of folds.
+    n_neighbors : int or "auto"
+        Number of nearest neighbours used for predictions. "auto" chooses it in each fold.
+    cv : int
+        Number of folds.
     n_jobs : int or None
         Number of worker processes. None fits in this process.
     random_state : int
@@ -67,9 +59,11 @@ class RaceOptions:
         Encodes the rows as features.
     task : Task
         What the target contains, and how predictions are scored.
+    scale : {"minmax", "standard", "robust", "auto"}, default="minmax"
+        How features are scaled. "auto" chooses it in each fold.
     """
 
-    n_neighbors: int
+    n_neighbors: int | str
     cv: int
     n_jobs: int | None
     random_state: int
@@ -77,6 +71,18 @@ class RaceOptions:
     groups: np.ndarray | None = None
     encoder: FoldEncoder | None = None
     task: Task = CLASSIFICATION
+    scale: str = "minmax"
+
+    @property
+    def min_neighbors(self) -> int:
+        """Smallest number of neighbours that may be used."""
+        return self.n_neighbors if isinstance(self.n_neighbors, int) else NEIGHBOR_COUNTS[0]
+
+    @property
+    def chosen_in_folds(self) -> tuple[str, ...]:
+        """What is chosen in each fold: any of "n_neighbors" and "scale"."""
+        given = {"n_neighbors": self.n_neighbors, "scale": self.scale}
+        return tuple(name for name, value in given.items() if value == "auto")
 
     def pipeline(self, learner: Any) -> Pipeline:
         """Return a model that encodes and scales rows, and predicts with the help of a learner.
@@ -84,12 +90,31 @@ class RaceOptions:
         The whole pipeline is fitted to the training rows of each fold, so nothing depends on test
         rows.
         """
-        model = predictor(self.n_neighbors, learner, self.task.is_regression)
-        return self.pipeline_of(MinMaxScaler(), model)
+        if isinstance(self.n_neighbors, int) and self.scale in SCALERS:
+            model = predictor(self.n_neighbors, learner, self.task.is_regression)
+            return self.pipeline_of(SCALERS[self.scale](), model)
+        model = ScaledNeighbors(
+            learner, n_neighbors=self.n_neighbors, scale=self.scale, scoring=self.task.score
+        )
+        return self._encoded([("model", model)])
+
+    def setting(self, X: np.ndarray, y: np.ndarray) -> Setting:
+        """Return the scaling and the number of neighbours for all rows of a stage.
+
+        Parameters
+        ----------
+        X, y : ndarray of shape (n_rows, n_columns) and (n_rows,)
+            The rows before encoding, and their classes or numbers.
+        """
+        X = X if self.encoder is None else clone(self.encoder).fit_transform(X)
+        options: dict[str, Any] = {"n_neighbors": self.n_neighbors, "scale": self.scale}
+        return best_setting(X, y, self.groups, score=self.task.score, **options)
 
     def pipeline_of(self, scaler: Any, model: Any) -> Pipeline:
         """Return a pipeline that encodes and scales rows for any classifier or regressor."""
-        steps = [("scale", scaler), ("model", model)]
+        return self._encoded([("scale", scaler), ("model", model)])
+
+    def _encoded(self, steps: list[tuple[str, Any]]) -> Pipeline:
         return Pipeline(steps if self.encoder is None else [("columns", self.encoder), *steps])
 
     def for_run(self, stage: str, n_rows: int) -> dict[str, Any]:

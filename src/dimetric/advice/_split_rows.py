@@ -7,7 +7,7 @@ import numpy as np
 
 from dimetric.advice._seeds import MAX_SEED
 from dimetric.advice._settings import SETTINGS
-from dimetric.advice._stratified import strata, stratified_rows
+from dimetric.advice._stratified import rows_per_class, strata, stratified_rows
 from dimetric.selection._splits import check_groups, splits
 
 __all__ = ["split_rows"]
@@ -25,7 +25,9 @@ def split_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of the race and of the final.
 
-    They are disjoint, and no group has rows in both, if there are enough rows and groups.
+    They are disjoint, and no group has rows in both, if there are enough rows and groups. Both have
+    at least 20 rows of each class, or half of its rows. A class whose half has fewer rows than
+    there are folds is in the race only.
 
     Parameters
     ----------
@@ -51,14 +53,24 @@ def split_rows(
     if groups is not None:
         return _split_groups(groups, y, max_rows, cv, rng, is_regression)
     by = strata(y, is_regression)
-    race = stratified_rows(rows, by, max_rows, cv, rng)
+    least = _least(by, max_rows, cv, is_regression)
+
+    def for_race(n_members: int) -> int:
+        return n_members if n_members < 2 * cv else min(least, n_members // 2)
+
+    race = stratified_rows(rows, by, max_rows, for_race, rng)
     unused = np.setdiff1d(rows, race)
     if not is_regression:
         classes, counts = np.unique(y[unused], return_counts=True)
         unused = unused[np.isin(y[unused], classes[counts >= cv])]
         if len(np.unique(y[unused])) < 2:
             return race, race
-    return race, stratified_rows(unused, by, max_rows, cv, rng)
+    return race, stratified_rows(unused, by, max_rows, least, rng)
+
+
+def _least(by: np.ndarray, size: int, cv: int, is_regression: bool) -> int:
+    """Return the smallest number of rows of each class in a sample, if the class has so many."""
+    return cv if is_regression else rows_per_class(size, len(np.unique(by)), cv)
 
 
 def _split_groups(
@@ -72,7 +84,8 @@ def _split_groups(
     """Return rows of the race and of the final that have no group in common, if possible."""
     by = strata(y, is_regression)
     labels = None if is_regression else y
-    sample = stratified_rows(np.arange(len(y)), by, 2 * max_rows, 2 * cv, rng)
+    least = _least(by, max_rows, cv, is_regression)
+    sample = stratified_rows(np.arange(len(y)), by, 2 * max_rows, 2 * least, rng)
     seed = int(rng.integers(MAX_SEED))
     with suppress(ValueError):  # each class has a single group
         sampled_labels = None if labels is None else labels[sample]
@@ -81,7 +94,7 @@ def _split_groups(
         halves = sample[race], sample[final]
         if all(_can_be_split(groups, labels, half, cv) for half in halves):
             return halves
-    sample = stratified_rows(np.arange(len(y)), by, max_rows, cv, rng)
+    sample = stratified_rows(np.arange(len(y)), by, max_rows, least, rng)
     if len(np.unique(groups[sample])) < cv:  # the sample has left out small groups
         sample = np.union1d(sample, np.unique(groups, return_index=True)[1])
     return sample, sample

@@ -23,6 +23,7 @@ from dimetric.classify.knn import KNNClassifier
 from dimetric.learners._inner_learner import learner_in
 from dimetric.selection._class_scores import CLASS_SCORES
 from dimetric.selection._tune import tune
+from dimetric.selection._weighted import group_arguments
 
 CRITERIA = ("balanced_accuracy", "f1_macro", "mae")  # scores that tune has a criterion for
 
@@ -124,7 +125,7 @@ def _scores(data: SplitDataSet, fit: Fit) -> tuple[list[FoldScores], float, floa
     with _peak_memory() as memory:
         started = perf_counter()
         if fit.grid is None:
-            model = _fitted(fit, X, y)
+            model = _fitted(fit, X, y, data.groups[train])
         else:
             model, tuned = _tuned(fit, scaler, X, y, data.groups[train])
         seconds = perf_counter() - started
@@ -166,12 +167,12 @@ def _scaled(
     return scaler.transform(X), scaler.transform(X_test), None
 
 
-def _fitted(fit: Fit, X: np.ndarray, y: np.ndarray) -> Any:
+def _fitted(fit: Fit, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Any:
     """Return a fitted classifier or regressor."""
     model = seeded(fit.model, fit.seed)
     if not fit.predicts:
         model = KNNClassifier(max(k for k in fit.ks if k is not None), learner=model)
-    return model.fit(X, y)
+    return model.fit(X, y, **group_arguments(model, groups))
 
 
 def _tuned(

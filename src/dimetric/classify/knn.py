@@ -274,6 +274,10 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         check_is_fitted(self)
         return self._by_output(self._weighted_sums(X, self._indicators())[0])
 
+    def _predicted(self, near: Any, k: int, X: Array | None) -> Array:
+        """Return the predictions of k neighbours. `near` belongs to X."""
+        return self._most_voted(self._votes_of(near, k), X)
+
     def _votes_of(self, near: Any, k: int) -> list[np.ndarray]:
         """Return the votes of k neighbours, for each output."""
         return self._by_output(near.sums(self._indicators(), k, weight_function(self.weights)))

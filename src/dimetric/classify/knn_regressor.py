@@ -17,6 +17,7 @@ from dimetric.classify._neighbors import (
     learns_from_classes,
 )
 from dimetric.classify._training import Training
+from dimetric.classify._votes import weight_function
 from dimetric.classify._weights import labelled_rows
 from dimetric.supervision._weights import checked_sample_weight
 from dimetric.supervision.labels import may_be_classes
@@ -148,10 +149,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
             Predicted targets, in the array namespace of X.
         """
         check_is_fitted(self)
-        sums, dtype = self._weighted_sums(X, self._weighted_targets())
-        average, dtype = _averages(sums), np.result_type(self._targets.dtype, dtype)
-        average = average.astype(dtype, copy=False).reshape(-1, *self._targets.shape[1:])
-        return self._like_samples(average, X)
+        return self._average_of(*self._weighted_sums(X, self._weighted_targets()), X)
 
     def score(self, X: Array | None = None, y: Any = None, sample_weight: Any = None) -> float:
         """Return the coefficient of determination, R squared.
@@ -174,6 +172,17 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         y = dense_y(y)
         sample_weight = checked_sample_weight(sample_weight, len(predicted))
         return float(r2_score(y, predicted, sample_weight=sample_weight))
+
+    def _predicted(self, near: Any, k: int, X: Array | None) -> Array:
+        """Return the predictions of k neighbours. `near` belongs to X."""
+        sums = near.sums(self._weighted_targets(), k, weight_function(self.weights))
+        return self._average_of(sums, near.dtype, X)
+
+    def _average_of(self, sums: np.ndarray, dtype: np.dtype, X: Array | None) -> Array:
+        """Return average targets, in the array namespace of X."""
+        average, dtype = _averages(sums), np.result_type(self._targets.dtype, dtype)
+        average = average.astype(dtype, copy=False).reshape(-1, *self._targets.shape[1:])
+        return self._like_samples(average, X)
 
     def _weighted_targets(self) -> np.ndarray:
         """Return the targets of the training samples times their weights, and the weights."""

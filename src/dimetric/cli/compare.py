@@ -14,12 +14,12 @@ from dimetric.cli._options import (
     Json,
     Learners,
     Missing,
-    NeighborCount,
     Seed,
     Sheet,
     Sql,
     Target,
     TargetKind,
+    check_choice,
     split_names,
 )
 from dimetric.cli._read import learner_from, read
@@ -61,7 +61,21 @@ def compare(
         ),
     ] = None,
     learners: Learners = "",
-    k: NeighborCount = 3,
+    k: Annotated[
+        str,
+        typer.Option(
+            help="Number of nearest neighbours used for predictions, or 'auto': 1, 3, 5 or 7, "
+            "chosen in each fold from its training rows."
+        ),
+    ] = "auto",
+    scale: Annotated[
+        str,
+        typer.Option(
+            help="Scale features to [0, 1] ('minmax'), to zero mean and unit variance "
+            "('standard'), by median and quartiles ('robust'), or choose in each fold from its "
+            "training rows ('auto')."
+        ),
+    ] = "auto",
     folds: Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")] = 5,
     budget: Annotated[
         float | None,
@@ -100,6 +114,7 @@ def compare(
     from dimetric._files import create_folder
 
     _check_budget(budget)
+    check_choice("--scale", scale, ("minmax", "standard", "robust", "auto"))
     names = split_names(learners)
     models = None if names is None else {each: learner_from(each, [], seed) for each in names}
     if not data:
@@ -113,7 +128,8 @@ def compare(
     create_folder(out)
     console = None if json else Console(highlight=False)
     preparation = {"cv": folds, "missing": missing, "kind": target_kind, "score": score}
-    options = {"n_neighbors": k, "random_state": seed, "n_jobs": jobs}
+    options: dict[str, Any] = {"n_neighbors": _neighbor_count(k), "scale": scale}
+    options |= {"random_state": seed, "n_jobs": jobs}
     seconds = budget or (BUNDLED_BUDGET_SECONDS if not data else BUDGET_SECONDS)
     results: list[dict[str, Any]] = []
     for table in tables:
@@ -123,6 +139,15 @@ def compare(
         results.append(_compare_table(table, models, preparation, options, out, console))
     if json:
         print_json({"results": results})
+
+
+def _neighbor_count(k: str) -> int | str:
+    """Return --k as a number, or "auto"."""
+    if k == "auto":
+        return k
+    if not k.isdecimal() or int(k) < 1:
+        raise typer.BadParameter(f"--k must be an integer >= 1 or 'auto', not {k!r}.")
+    return int(k)
 
 
 def _check_budget(budget: float | None) -> None:

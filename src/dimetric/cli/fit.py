@@ -49,7 +49,7 @@ def fit(
         str,
         typer.Option(
             help="Scale features to [0, 1] ('minmax'), to zero mean and unit variance "
-            "('standard'), or not at all ('none')."
+            "('standard'), by median and quartiles ('robust'), or not at all ('none')."
         ),
     ] = "minmax",
     drop: Drop = "",

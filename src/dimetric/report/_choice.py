@@ -132,6 +132,12 @@ class Choice:
     budget_for_all : float or None
         Estimated budget, in seconds, with which no learner is dropped for lack of time. None if
         no learner was.
+    n_neighbors : int
+        Number of nearest neighbours that the fitted model uses.
+    scale : {"minmax", "standard", "robust"}
+        How the fitted model scales features.
+    chosen_in_folds : tuple of str
+        Which of "n_neighbors" and "scale" were chosen anew in each fold, from its training rows.
     """
 
     best: str
@@ -157,6 +163,9 @@ class Choice:
     reference_posterior: Posterior | None = field(default=None, repr=False)
     rounds: tuple[RaceRound, ...] = ()
     budget_for_all: float | None = None
+    n_neighbors: int = 3
+    scale: str = "minmax"
+    chosen_in_folds: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> str:

@@ -11,6 +11,7 @@ from dimetric._arguments import check_types
 from dimetric.classify._base import accuracy
 from dimetric.classify._votes import Weights
 from dimetric.classify.knn import KNNClassifier
+from dimetric.classify.knn_regressor import KNNRegressor
 
 __all__ = [
     "KNNScore",
@@ -144,22 +145,24 @@ def knn_accuracies(
     return [accuracy(y, each, sample_weight) for each in knn_predictions(model, X, ks)]
 
 
-def knn_predictions(model: KNNClassifier, X: Any, ks: Sequence[int]) -> list[Any]:
-    """Return the predictions of a fitted classifier for several numbers of neighbours.
+def knn_predictions(model: KNNClassifier | KNNRegressor, X: Any, ks: Sequence[int]) -> list[Any]:
+    """Return the predictions of a fitted model for several numbers of neighbours.
 
     Parameters
     ----------
-    model, X, ks
+    model : KNNClassifier or KNNRegressor
+        A fitted model. Its parameter `n_neighbors` is ignored.
+    X, ks
         As in :func:`knn_accuracies`.
 
     Examples
     --------
-    >>> model = KNNClassifier().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-    >>> [each.tolist() for each in knn_predictions(model, [[1.9]], [1, 3])]
-    [[0], [0]]
+    >>> model = KNNRegressor().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> [each.tolist() for each in knn_predictions(model, [[1.9]], [1, 4])]
+    [[0.0], [0.5]]
     """
     near, _ = model._neighborhoods(X, max(ks))
-    return [model._most_voted(model._votes_of(near, k), X) for k in ks]
+    return [model._predicted(near, k, X) for k in ks]
 
 
 def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,19 +12,23 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from dimetric._arguments import check_types
 from dimetric._arrays.random_state import random_generator
-from dimetric._names import suggest
 from dimetric._processes import safe_path_for_children
 from dimetric.classify.knn import KNNClassifier
 from dimetric.learners._inner_learner import last_step
-from dimetric.selection._class_scores import CLASS_SCORES, class_score
+from dimetric.selection._class_scores import CLASS_SCORES
+from dimetric.selection._criteria import (
+    accuracies_by_name,
+    mean_absolute_error,
+    metadata_value,
+    score_of_classes,
+)
 from dimetric.selection._cross_validation import default_score, require_method, zero_score
-from dimetric.selection._knn_scores import checked_neighbors, knn_accuracies
+from dimetric.selection._knn_scores import checked_neighbors
 from dimetric.selection._splits import n_rows, splits
 from dimetric.selection._tuning_result import TuningResult, best_index, cv_results
 from dimetric.selection._weighted import (
-    WeightedEstimator,
     fit_weighted,
-    fitted_model,
+    group_arguments,
     with_weights,
 )
 from dimetric.supervision._weights import checked_sample_weight
@@ -113,21 +117,24 @@ def tune(
     if greater_is_better is None:
         greater_is_better = _greater_is_better(estimator, criterion)
     weights = checked_sample_weight(sample_weight, n_rows(X))
-    folds, _ = splits(
+    folds, codes = splits(
         X, y, cv, n_repeats, random_state, groups=groups, stratify=not is_regressor(estimator)
     )
+    arguments = group_arguments(model, codes)
     if isinstance(criterion, str) and criterion not in ("score", "time", "mae", *CLASS_SCORES):
         scoring(clone(model).fit(X, y), None, None)  # raise here, because a search only warns
     search = model_selection.GridSearchCV(model, grids)
     if n_iter is not None:
         options = {"n_iter": n_iter, "random_state": random_generator(random_state)}
         search = model_selection.RandomizedSearchCV(model, grids, **options)
-    results = _search(search.set_params(scoring=scoring, cv=folds, n_jobs=n_jobs), X, y, weights)
+    search.set_params(scoring=scoring, cv=folds, n_jobs=n_jobs)
+    results = _search(search, X, y, weights, **arguments)
     scores = _by_fold(results, "score", len(folds))
     if criterion == "time":  # a search reports only mean times, and a failed fit has none
         scores = np.where(np.isnan(scores), np.nan, results["mean_fit_time"][:, None])
     best = best_index(scores, greater_is_better)
-    winner = fit_weighted(clone(model).set_params(**results["params"][best]), X, y, weights)
+    winner = clone(model).set_params(**results["params"][best])
+    fit_weighted(winner, X, y, weights, **arguments)
     params = [_without_prefix(prefix, each) for each in results["params"]]
     table = cv_results(params, scores)
     return TuningResult(params[best], float(table["mean_test_score"][best]), winner, table)
@@ -189,7 +196,7 @@ def tune_knn(
     grids = _grids(param_grid or {}, "learner__")
     folds, _ = splits(X, y, cv, n_repeats, random_state, groups=groups)
     model = KNNClassifier(ks[-1], learner=learner, weights=weights)
-    scoring = partial(_accuracies_by_name, ks=ks)
+    scoring = partial(accuracies_by_name, ks=ks)
     search = model_selection.GridSearchCV(model, grids, scoring=scoring, cv=folds, n_jobs=n_jobs)
     of_samples = checked_sample_weight(sample_weight, n_rows(X))
     results = _search(search, X, y, of_samples)
@@ -205,34 +212,6 @@ def tune_knn(
     winner.set_params(n_neighbors=params[best]["n_neighbors"]).fit(X, y, sample_weight=of_samples)
     table = cv_results(params, scores)
     return TuningResult(params[best], float(table["mean_test_score"][best]), winner, table)
-
-
-def _accuracies_by_name(model: Any, X: Any, y: Any, *, ks: list[int]) -> dict[str, float]:
-    X, weights = model.samples(X) if isinstance(model, WeightedEstimator) else (X, None)
-    accuracies = knn_accuracies(fitted_model(model), X, y, ks, weights)
-    return dict(zip(map(str, ks), accuracies, strict=True))
-
-
-def _mean_absolute_error(model: Any, X: Any, y: Any) -> float:
-    X, weights = model.samples(X) if isinstance(model, WeightedEstimator) else (X, None)
-    errors = np.abs(fitted_model(model).predict(X) - y)
-    return float(np.average(errors, weights=weights))
-
-
-def _class_score(model: Any, X: Any, y: Any, *, name: str) -> float:
-    X, weights = model.samples(X) if isinstance(model, WeightedEstimator) else (X, None)
-    return class_score(name, y, fitted_model(model).predict(X), weights)
-
-
-def _metadata_value(model: Any, X: Any, y: Any = None, *, key: str) -> float:
-    metadata = last_step(fitted_model(model)).metadata()
-    if key not in metadata:
-        raise ValueError(
-            f"criterion={key!r} is not a key of the metadata. {suggest(key, metadata)}"
-        )
-    if not isinstance(metadata[key], Real | np.bool_):
-        raise ValueError(f"criterion={key!r} is not a number in the metadata: {metadata[key]!r}.")
-    return float(metadata[key])
 
 
 def _model_and_scorer(estimator: Any, criterion: int | str) -> tuple[Any, str, Callable[..., Any]]:
@@ -259,11 +238,11 @@ def _model_and_scorer(estimator: Any, criterion: int | str) -> tuple[Any, str, C
     if criterion == "time":
         return estimator, "", zero_score
     if criterion == "mae" and is_regressor(estimator):
-        return estimator, "", _mean_absolute_error
+        return estimator, "", mean_absolute_error
     if criterion in CLASS_SCORES and is_classifier(estimator):
-        return estimator, "", partial(_class_score, name=criterion)
+        return estimator, "", partial(score_of_classes, name=criterion)
     require_method(last_step(estimator), "metadata", "estimator", "Pass a learner of dimetric.")
-    return estimator, "", partial(_metadata_value, key=criterion)
+    return estimator, "", partial(metadata_value, key=criterion)
 
 
 def _greater_is_better(estimator: Any, criterion: int | str) -> bool:
@@ -282,7 +261,9 @@ def _greater_is_better(estimator: Any, criterion: int | str) -> bool:
     )
 
 
-def _search(search: Any, X: Any, y: Any, weights: np.ndarray | None) -> dict[str, Any]:
+def _search(
+    search: Any, X: Any, y: Any, weights: np.ndarray | None, **arguments: Any
+) -> dict[str, Any]:
     """Run a search and return its results.
 
     If a fit fails, a warning is issued and the score is NaN.
@@ -290,7 +271,7 @@ def _search(search: Any, X: Any, y: Any, weights: np.ndarray | None) -> dict[str
     search.estimator, X = with_weights(search.estimator, X, weights)
     with warnings.catch_warnings(), safe_path_for_children():
         warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
-        return search.set_params(refit=False, error_score=np.nan).fit(X, y).cv_results_
+        return search.set_params(refit=False, error_score=np.nan).fit(X, y, **arguments).cv_results_
 
 
 def _by_fold(results: dict[str, Any], name: str, n_splits: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Sample weights in cross-validation and in searches.
+"""Sample weights and groups in cross-validation and in searches.
 
 scikit-learn passes sample weights to scores only if metadata routing is enabled. Here, folds hold
 row numbers instead of samples, and the estimator itself takes the samples and weights of its rows.
@@ -8,9 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline
 
 from dimetric._compat import take_samples
 from dimetric.classify._weights import weight_arguments
+from dimetric.learners._inner_learner import last_step
 
 
 class WeightedEstimator(BaseEstimator):
@@ -75,6 +77,18 @@ def fitted_model(estimator: Any) -> Any:
     return estimator.model_ if isinstance(estimator, WeightedEstimator) else estimator
 
 
-def fit_weighted(model: Any, X: Any, y: Any, sample_weight: np.ndarray | None) -> Any:
+def fit_weighted(
+    model: Any, X: Any, y: Any, sample_weight: np.ndarray | None, **arguments: Any
+) -> Any:
     """Fit a model, with weights if it uses them."""
-    return model.fit(X, y, **weight_arguments(model, sample_weight))
+    return model.fit(X, y, **weight_arguments(model, sample_weight), **arguments)
+
+
+def group_arguments(model: Any, groups: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the arguments that pass the groups of samples to ``fit`` of a model that splits them.
+
+    Such a model, or the last step of a pipeline, has the attribute ``_uses_groups``.
+    """
+    if not getattr(last_step(model), "_uses_groups", False):
+        return {}
+    return {f"{model.steps[-1][0]}__groups" if isinstance(model, Pipeline) else "groups": groups}
