@@ -13,7 +13,9 @@ from sklearn.utils.validation import column_or_1d
 from dimetric._arrays.namespaces import to_host
 from dimetric._warnings import warn
 from dimetric.advice._sparse import reduced_samples
+from dimetric.data._columns import ReadColumns, rows_of
 from dimetric.data._missing import is_missing
+from dimetric.data._records import ColumnRecord
 from dimetric.data._samples import samples_for_distances
 from dimetric.data._tables import open_table
 from dimetric.supervision._groups import group_values
@@ -47,6 +49,8 @@ class TableSamples(NamedTuple):
         Name of the column of groups, or "".
     reducer : PCA or None
         The map of sparse rows to `columns`, if they were reduced.
+    records : tuple of ColumnRecord
+        What is done with each column of the table that may become a feature. Empty for arrays.
     """
 
     columns: Any
@@ -59,11 +63,12 @@ class TableSamples(NamedTuple):
     groups: np.ndarray | None = None
     group_name: str = ""
     reducer: Any = None
+    records: tuple[ColumnRecord, ...] = ()
 
     def take(self, rows: np.ndarray) -> Any:
         """Return the features of the given rows."""
         if isinstance(self.columns, Mapping):
-            return {name: values[rows] for name, values in self.columns.items()}
+            return rows_of(self.columns, rows)
         return self.columns[rows]
 
     def select(self, rows: np.ndarray, note: str) -> "TableSamples":
@@ -87,6 +92,7 @@ def read_samples(
     header: bool | None = None,
     needs_target: bool = True,
     option_names: Mapping[str, str] | None = None,
+    auto: bool = False,
 ) -> TableSamples:
     """Return the rows to learn from in a file or data frame.
 
@@ -103,6 +109,8 @@ def read_samples(
     option_names : mapping of str to str, optional
         What error messages call `target`, `drop` and `extra` (the column of groups), for example
         ``{"target": "--color"}``.
+    auto : bool, default=False
+        Whether to drop columns that cannot be used. Otherwise, they raise an error.
     """
     option_names = {"extra": "groups"} | dict(option_names or {})
     if groups is not None and groups == target:
@@ -118,6 +126,7 @@ def read_samples(
         header=header,
         needs_target=needs_target,
         option_names=option_names,
+        auto=auto,
     )
     samples = samples_for_distances(
         table.columns, table.target, missing=missing, extra=extra, name=table.name
@@ -131,6 +140,7 @@ def read_samples(
         table.name if is_file else "table",
         str(source) if is_file else "a data frame",
         [*table.notes, *samples.notes],
+        records=tuple(table.records),
     )
     return found if groups is None else _with_groups(found, table.columns[groups], groups, missing)
 
@@ -143,6 +153,7 @@ def samples_from(
     drop: Iterable[str],
     missing: str,
     groups: Any = None,
+    auto: bool = False,
 ) -> TableSamples:
     """Return the rows to learn from, given the arguments of :func:`dimetric.compare`.
 
@@ -158,6 +169,8 @@ def samples_from(
         As in :func:`dimetric.data.read_table`.
     groups : array-like of shape (n_samples,), str or None
         Group of each row, or the name of a column of X.
+    auto : bool, default=False
+        As in :func:`read_samples`.
     """
     is_table = isinstance(X, str | Path | Mapping) or hasattr(X, "columns")
     if y is not None and target is not None:
@@ -184,11 +197,11 @@ def samples_from(
     if groups is not None and column is None and isinstance(X, str | Path):
         raise ValueError("groups must be the name of a column, because X is a path.")
     if y is None:
-        table = read_samples(X, target, drop=drop, missing=missing, groups=column)
+        table = read_samples(X, target, drop=drop, missing=missing, groups=column, auto=auto)
     else:
         values, name = _target_values(y), str(getattr(y, "name", None) or "y")
         if is_table:
-            table = _samples_with_target(X, values, name, drop, missing, column)
+            table = _samples_with_target(X, values, name, drop, missing, column, auto)
         else:
             table = _samples_of_arrays(X, values, name, missing)
     if groups is None or column is not None:
@@ -238,7 +251,13 @@ def _target_values(y: Any) -> np.ndarray:
 
 
 def _samples_with_target(
-    X: Any, y: np.ndarray, name: str, drop: Iterable[str], missing: str, groups: str | None
+    X: Any,
+    y: np.ndarray,
+    name: str,
+    drop: Iterable[str],
+    missing: str,
+    groups: str | None,
+    auto: bool,
 ) -> TableSamples:
     """Return the rows of a table, with a target that is not one of its columns."""
     extra = [] if groups is None else [groups]
@@ -249,14 +268,23 @@ def _samples_with_target(
         extra=extra,
         needs_target=False,
         option_names={"extra": "groups"},
+        auto=auto,
     )
     check_consistent_length(next(iter(table.columns.values())), y)
     while name in table.columns:
         name += "_"
-    samples = samples_for_distances(table.columns | {name: y}, name, missing=missing, extra=extra)
+    columns = ReadColumns(table.columns | {name: y}, table.columns.encodings)
+    samples = samples_for_distances(columns, name, missing=missing, extra=extra)
     notes = [*table.notes, *samples.notes]
     found = TableSamples(
-        samples.columns, samples.y, samples.rows, name, "table", "a data frame", notes
+        samples.columns,
+        samples.y,
+        samples.rows,
+        name,
+        "table",
+        "a data frame",
+        notes,
+        records=tuple(table.records),
     )
     return found if groups is None else _with_groups(found, table.columns[groups], groups, missing)
 
