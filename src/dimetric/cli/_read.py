@@ -20,6 +20,7 @@ def read(
     needs_target: bool,
     option: str = "--target",
     groups: str | None = None,
+    auto: bool = False,
 ) -> "TableSamples":
     """Read the rows of a file that a model is fitted to.
 
@@ -33,10 +34,12 @@ def read(
         Name of the option that sets the target column, used in messages.
     groups : str, optional
         Name of the column that contains the group of each row.
+    auto : bool, default=False
+        Whether to drop columns that cannot be used.
     """
     from dimetric.advice._table import read_samples
 
-    check_choice("--missing", missing, ["drop", "impute"])
+    check_choice("--missing", missing, ["auto", "drop", "impute"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # table.notes repeats the warnings
         table = read_samples(
@@ -48,6 +51,7 @@ def read(
             header=header,
             needs_target=needs_target,
             option_names={"target": option, "drop": "--drop", "extra": "--groups"},
+            auto=auto,
         )
     if target is not None or table.target is None:
         return table

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric.cli._options import (
+    Auto,
     Drop,
     Header,
     Jobs,
@@ -76,7 +77,8 @@ def compare(
             "Rows of one group are never in both the training and the test part of a fold."
         ),
     ] = None,
-    missing: Missing = "drop",
+    missing: Missing = "auto",
+    auto: Auto = False,
     header: Header = None,
     jobs: Jobs = -1,
     seed: Seed = 0,
@@ -103,7 +105,9 @@ def compare(
         _require_data({"--groups": groups, "--target-kind": target_kind, "--score": score})
         tables = [_bundled(name) for name in BUNDLED]
     else:
-        tables = [read(data, target, drop, missing, header, needs_target=True, groups=groups)]
+        tables = [
+            read(data, target, drop, missing, header, needs_target=True, groups=groups, auto=auto)
+        ]
     create_folder(out)
     console = None if json else Console(highlight=False)
     preparation = {"cv": folds, "missing": missing, "kind": target_kind, "score": score}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric.cli._options import (
+    Auto,
     Data,
     Drop,
     Header,
@@ -51,7 +52,8 @@ def fit(
         ),
     ] = "minmax",
     drop: Drop = "",
-    missing: Missing = "drop",
+    missing: Missing = "auto",
+    auto: Auto = False,
     header: Header = None,
     seed: Seed = 0,
     json: Json = False,
@@ -70,7 +72,7 @@ def fit(
     check_choice("--scale", scale, SCALERS)
     model = None if learner is None else learner_from(learner, option, seed)
     needs_target = model is None or model.__sklearn_tags__().target_tags.required
-    table = read(data, target, drop, missing, header, needs_target=needs_target)
+    table = read(data, target, drop, missing, header, needs_target=needs_target, auto=auto)
     table, task, classes = _with_target(table, target_kind)
     if learner is None:
         model = _default_learner(task, option, seed)

@@ -18,6 +18,7 @@ except ImportError:  # pragma: no cover - the tests have it
     typer = None  # type: ignore[assignment]
 
 VERBS = (
+    "inspect",
     "compare",
     "fit",
     "transform",

@@ -42,6 +42,8 @@ class ColumnRecord:
         One of its values.
     treatment : str
         What is done with it, such as "1 feature" or "left out: it looks like a row identifier".
+    n_features : int
+        Number of features that it becomes.
     note : str
         A sentence about unusual values, or "".
     problem : str
@@ -58,6 +60,7 @@ class ColumnRecord:
     range: str = ""
     example: str = ""
     treatment: str = ""
+    n_features: int = 0
     note: str = ""
     problem: str = ""
     is_group: bool = False
@@ -117,14 +120,10 @@ def record_of(name: str, values: np.ndarray) -> tuple[ColumnRecord, np.ndarray]:
     problem = found.problem or _overflow(values)
     if problem:
         sentence = f"Column {name!r}: {problem}."
-        return ColumnRecord(name, kind, n_missing, span, example, "", "", sentence), values
-    treatment = _treatment(found.encoding, values, n_distinct)
-    return (
-        ColumnRecord(
-            name, kind, n_missing, treatment=treatment, encoding=found.encoding, **details
-        ),
-        values,
-    )
+        return ColumnRecord(name, kind, n_missing, problem=sentence, **details), values
+    n_features = _n_features(found.encoding, values, n_distinct)
+    details |= {"treatment": _treatment(found.encoding, n_features), "n_features": n_features}
+    return ColumnRecord(name, kind, n_missing, encoding=found.encoding, **details), values
 
 
 def records_of(
@@ -218,18 +217,23 @@ def _described(values: np.ndarray, missing: np.ndarray, found: Detected) -> tupl
     return kind, f"{_number(low)} to {_number(high)} {unit}".strip(), n_distinct
 
 
-def _treatment(encoding: ColumnEncoding | None, values: np.ndarray, n_distinct: int) -> str:
+def _n_features(encoding: ColumnEncoding | None, values: np.ndarray, n_distinct: int) -> int:
+    """Return the number of features of a column that is used."""
+    if encoding is not None:
+        return encoding.n_features
+    return 1 if values.dtype.kind in "iufb" or n_distinct <= 2 else n_distinct
+
+
+def _treatment(encoding: ColumnEncoding | None, n_features: int) -> str:
     """Return what is done with a column that is used."""
+    if n_features == 1:
+        is_frequency = isinstance(encoding, FrequencyColumn)
+        return "1 feature: how often each text occurs" if is_frequency else "1 feature"
     if encoding is None:
-        if values.dtype.kind in "iufb" or n_distinct == 2:
-            return "1 feature"
-        return f"{n_distinct} features, one-hot"
-    n = encoding.n_features
-    if isinstance(encoding, FrequencyColumn):
-        return "1 feature: how often each text occurs"
+        return f"{n_features} features, one-hot"
     if isinstance(encoding, WordsColumn):
-        return f"{n} features: hashed {'letters' if encoding.characters else 'words'}"
-    return "1 feature" if n == 1 else f"{n} features: {', '.join(part_list(encoding))}"
+        return f"{n_features} features: hashed {'letters' if encoding.characters else 'words'}"
+    return f"{n_features} features: {', '.join(part_list(encoding))}"
 
 
 def _overflow(values: np.ndarray) -> str:
