@@ -41,6 +41,7 @@ def compare(
     rope: float | None = None,
     missing: str = "drop",
     drop: Iterable[str] = (),
+    auto: bool = False,
     random_state: Any = None,
     n_jobs: int | None = None,
     callback: Callback | None = None,
@@ -63,7 +64,8 @@ def compare(
     ----------
     X : array-like or sparse array of shape (n_samples, n_features), data frame, or path
         Samples. A path is read as by :func:`dimetric.data.read_table`. Text columns of a data
-        frame or file are one-hot encoded, and columns that only number the rows are ignored.
+        frame or file are one-hot encoded, dates and numbers with units are encoded as by
+        :class:`dimetric.data.TableEncoder`, and columns that only identify the rows are ignored.
         Sparse samples with many columns are reduced to 300 coordinates by PCA first, as a note
         in the result says.
     y : array-like of shape (n_samples,), optional
@@ -113,12 +115,16 @@ def compare(
         Region of practical equivalence: two scores that differ by at most this count as equal. It
         is in units of the score. By default, 0.01 for the accuracy and R2. For the mean absolute
         error, 1 % of the error that the mean of the target has as prediction.
-    missing : {"drop", "impute", "raise"}, default="drop"
+    missing : {"auto", "drop", "impute", "raise"}, default="drop"
         How to treat rows with missing values. "drop" removes them and issues a warning.
-        "impute" fills in the median, or the most frequent category, of the column. "raise" raises
-        an error. Rows without a target are removed by both "drop" and "impute".
+        "impute" fills in the median, or the most frequent category, of the column. "auto" removes
+        them if they are at most 10 % of all rows, and otherwise imputes. "raise" raises an error.
+        Rows without a target are always removed.
     drop : iterable of str
         Columns of a data frame to ignore.
+    auto : bool, default=False
+        Whether to ignore columns that cannot be used, such as amounts in several currencies.
+        Otherwise, they raise an error.
     random_state : int, RandomState or None, default=None
         Seed for selecting samples, splitting folds and fitting learners. None chooses a random
         seed. The attribute ``random_state`` of the result contains the seed.
@@ -157,7 +163,7 @@ def compare(
     """
     _check_options(budget, n_neighbors, cv, rope)
     check_scale(scale)
-    table = samples_from(X, y, target, drop=drop, missing=missing, groups=groups)
+    table = samples_from(X, y, target, drop=drop, missing=missing, groups=groups, auto=auto)
     samples = labelled_samples(table, cv=int(cv), missing=missing, kind=target_kind, score=score)
     return compare_samples(
         samples,

@@ -197,11 +197,11 @@ def _equal_rows_note(equal: EqualRows, n_rows: int, has_groups: bool) -> str:
 
 
 def table_encoder(missing: str) -> TableEncoder:
-    """Return an encoder that imputes missing values if `missing` is "impute".
+    """Return an encoder that imputes missing values if `missing` is "impute" or "auto".
 
     Otherwise, the encoder raises an error for missing values in new rows.
     """
-    return TableEncoder(missing="impute" if missing == "impute" else "raise")
+    return TableEncoder(missing="impute" if missing in ("impute", "auto") else "raise")
 
 
 def _without_rare_classes(table: TableSamples, min_members: int) -> TableSamples:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -12,6 +12,8 @@ from sklearn.utils.validation import column_or_1d
 from dimetric._arrays.namespaces import to_host
 from dimetric._warnings import warn
 from dimetric.advice._sparse import reduced_samples
+from dimetric.advice._table_samples import TableSamples
+from dimetric.data._columns import ReadColumns
 from dimetric.data._files import TableFile, is_file_source
 from dimetric.data._missing import is_missing
 from dimetric.data._samples import samples_for_distances
@@ -24,59 +26,6 @@ __all__ = ["TableSamples", "class_counts", "read_samples", "samples_from"]
 MIN_ROWS_PER_TEXT_CLASS = 2  # on average; a target with fewer is not categorical
 
 
-class TableSamples(NamedTuple):
-    """The rows of a table that a model is fitted to.
-
-    Attributes
-    ----------
-    columns : dict of str to ndarray, or ndarray of shape (n_rows, n_features)
-        The features: named columns of any type, or an array of numbers.
-    y : ndarray of shape (n_rows,) or None
-        The target.
-    rows : ndarray of shape (n_rows,)
-        Row indices in the original table, from 0.
-    target : str or None
-        Name of the target column.
-    name, source : str
-        Name of the table, and its origin: a path, "a data frame" or "arrays".
-    notes : list of str
-        Sentences that say which rows and columns were dropped or imputed.
-    groups : ndarray of shape (n_rows,) or None
-        Group of each row. Rows of one group are not split between training and test rows.
-    group_name : str
-        Name of the column of groups, or "".
-    reducer : PCA or None
-        The map of sparse rows to `columns`, if they were reduced.
-    """
-
-    columns: Any
-    y: np.ndarray | None
-    rows: np.ndarray
-    target: str | None
-    name: str
-    source: str
-    notes: list[str]
-    groups: np.ndarray | None = None
-    group_name: str = ""
-    reducer: Any = None
-
-    def take(self, rows: np.ndarray) -> Any:
-        """Return the features of the given rows."""
-        if isinstance(self.columns, Mapping):
-            return {name: values[rows] for name, values in self.columns.items()}
-        return self.columns[rows]
-
-    def select(self, rows: np.ndarray, note: str) -> "TableSamples":
-        """Return a table of the given rows, with an additional note."""
-        return self._replace(
-            columns=self.take(rows),
-            y=None if self.y is None else self.y[rows],
-            rows=self.rows[rows],
-            notes=[*self.notes, note],
-            groups=None if self.groups is None else self.groups[rows],
-        )
-
-
 def read_samples(
     source: Any,
     target: str | int | None = None,
@@ -87,6 +36,7 @@ def read_samples(
     header: bool | None = None,
     needs_target: bool = True,
     option_names: Mapping[str, str] | None = None,
+    auto: bool = False,
 ) -> TableSamples:
     """Return the rows to learn from in a file or data frame.
 
@@ -103,6 +53,8 @@ def read_samples(
     option_names : mapping of str to str, optional
         What error messages call `target`, `drop` and `extra` (the column of groups), for example
         ``{"target": "--color"}``.
+    auto : bool, default=False
+        Whether to drop columns that cannot be used. Otherwise, they raise an error.
     """
     option_names = {"extra": "groups"} | dict(option_names or {})
     if groups is not None and groups == target:
@@ -119,6 +71,7 @@ def read_samples(
         extra=extra,
         needs_target=needs_target,
         option_names=option_names,
+        auto=auto,
     )
     samples = samples_for_distances(
         table.columns, table.target, missing=missing, extra=extra, name=table.name
@@ -132,6 +85,7 @@ def read_samples(
         table.name if is_file else "table",
         source.label if is_file else "a data frame",
         [*table.notes, *samples.notes],
+        records=tuple(table.records),
     )
     return found if groups is None else _with_groups(found, table.columns[groups], groups, missing)
 
@@ -144,6 +98,7 @@ def samples_from(
     drop: Iterable[str],
     missing: str,
     groups: Any = None,
+    auto: bool = False,
 ) -> TableSamples:
     """Return the rows to learn from, given the arguments of :func:`dimetric.compare`.
 
@@ -159,6 +114,8 @@ def samples_from(
         As in :func:`dimetric.data.read_table`.
     groups : array-like of shape (n_samples,), str or None
         Group of each row, or the name of a column of X.
+    auto : bool, default=False
+        As in :func:`read_samples`.
     """
     is_table = is_file_source(X) or isinstance(X, Mapping) or hasattr(X, "columns")
     if y is not None and target is not None:
@@ -185,11 +142,11 @@ def samples_from(
     if groups is not None and column is None and is_file_source(X):
         raise ValueError("groups must be the name of a column, because X is a path.")
     if y is None:
-        table = read_samples(X, target, drop=drop, missing=missing, groups=column)
+        table = read_samples(X, target, drop=drop, missing=missing, groups=column, auto=auto)
     else:
         values, name = _target_values(y), str(getattr(y, "name", None) or "y")
         if is_table:
-            table = _samples_with_target(X, values, name, drop, missing, column)
+            table = _samples_with_target(X, values, name, drop, missing, column, auto)
         else:
             table = _samples_of_arrays(X, values, name, missing)
     if groups is None or column is not None:
@@ -239,7 +196,13 @@ def _target_values(y: Any) -> np.ndarray:
 
 
 def _samples_with_target(
-    X: Any, y: np.ndarray, name: str, drop: Iterable[str], missing: str, groups: str | None
+    X: Any,
+    y: np.ndarray,
+    name: str,
+    drop: Iterable[str],
+    missing: str,
+    groups: str | None,
+    auto: bool,
 ) -> TableSamples:
     """Return the rows of a table, with a target that is not one of its columns."""
     extra = [] if groups is None else [groups]
@@ -250,14 +213,23 @@ def _samples_with_target(
         extra=extra,
         needs_target=False,
         option_names={"extra": "groups"},
+        auto=auto,
     )
     check_consistent_length(next(iter(table.columns.values())), y)
     while name in table.columns:
         name += "_"
-    samples = samples_for_distances(table.columns | {name: y}, name, missing=missing, extra=extra)
+    columns = ReadColumns(table.columns | {name: y}, table.columns.encodings)
+    samples = samples_for_distances(columns, name, missing=missing, extra=extra)
     notes = [*table.notes, *samples.notes]
     found = TableSamples(
-        samples.columns, samples.y, samples.rows, name, "table", "a data frame", notes
+        samples.columns,
+        samples.y,
+        samples.rows,
+        name,
+        "table",
+        "a data frame",
+        notes,
+        records=tuple(table.records),
     )
     return found if groups is None else _with_groups(found, table.columns[groups], groups, missing)
 

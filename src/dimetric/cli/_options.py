@@ -28,7 +28,19 @@ TargetKind = Annotated[
 ]
 Drop = Annotated[str, typer.Option(help="Columns to ignore, separated by commas.")]
 Missing = Annotated[
-    str, typer.Option(help="'drop' rows with missing values, or 'impute' the values.")
+    str,
+    typer.Option(
+        help="'drop' rows with missing values, 'impute' the values, or 'auto': drop the rows if "
+        "they are at most 10 % of all, else impute."
+    ),
+]
+Auto = Annotated[
+    bool,
+    typer.Option(
+        "--auto",
+        help="Drop columns that cannot be used, such as amounts in several currencies. "
+        "(Default: list these columns and stop.)",
+    ),
 ]
 ModelFile = Annotated[
     Path, typer.Argument(help="Model file written by 'dimetric fit' or 'dimetric compare'.")

@@ -22,6 +22,7 @@ def read(
     groups: str | None = None,
     sheet: str | None = None,
     sql: str | None = None,
+    auto: bool = False,
 ) -> "TableSamples":
     """Read the rows of a table that a model is fitted to.
 
@@ -35,11 +36,13 @@ def read(
         Name of the option that sets the target column, used in messages.
     groups : str, optional
         Name of the column that contains the group of each row.
+    auto : bool, default=False
+        Whether to drop columns that cannot be used.
     """
     from dimetric.advice._table import read_samples
     from dimetric.data._files import TableFile
 
-    check_choice("--missing", missing, ["drop", "impute"])
+    check_choice("--missing", missing, ["auto", "drop", "impute"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # table.notes repeats the warnings
         table = read_samples(
@@ -50,6 +53,7 @@ def read(
             groups=groups,
             needs_target=needs_target,
             option_names={"target": option, "drop": "--drop", "extra": "--groups"},
+            auto=auto,
         )
     if target is not None or table.target is None:
         return table

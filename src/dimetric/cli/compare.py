@@ -8,6 +8,7 @@ import typer
 
 from dimetric.cli._options import (
     TABLE_HELP,
+    Auto,
     Drop,
     Header,
     Jobs,
@@ -91,7 +92,8 @@ def compare(
             "Rows of one group are never in both the training and the test part of a fold."
         ),
     ] = None,
-    missing: Missing = "drop",
+    missing: Missing = "auto",
+    auto: Auto = False,
     header: Header = None,
     sheet: Sheet = None,
     sql: Sql = None,
@@ -123,7 +125,7 @@ def compare(
         )
         tables = [_bundled(name) for name in BUNDLED]
     else:
-        source: dict[str, Any] = {"groups": groups, "sheet": sheet, "sql": sql}
+        source: dict[str, Any] = {"groups": groups, "sheet": sheet, "sql": sql, "auto": auto}
         tables = [read(data, target, drop, missing, header, needs_target=True, **source)]
     create_folder(out)
     console = None if json else Console(highlight=False)

@@ -7,6 +7,7 @@ import typer
 
 from dimetric.cli._apply import EscapeFormulas, formula_notes
 from dimetric.cli._options import (
+    Auto,
     Data,
     Drop,
     Header,
@@ -95,7 +96,8 @@ def embed(
     ] = 5,
     scale: Scale = "standard",
     drop: Drop = "",
-    missing: Missing = "drop",
+    missing: Missing = "auto",
+    auto: Auto = False,
     escape_formulas: EscapeFormulas = False,
     header: Header = None,
     sheet: Sheet = None,
@@ -113,18 +115,20 @@ def embed(
     files = _checked_files(out, data, name)
     params = parsed_options(option)
     model = embedding_by_name(method, params, n_components=components, random_state=seed)
+    supervised = needs_classes(model)
     table = read(
         data,
         color,
         drop,
         missing,
         header,
-        needs_target=needs_classes(model),
+        needs_target=supervised,
         option="--color",
         sheet=sheet,
         sql=sql,
+        auto=auto,
     )
-    if table.y is not None and needs_classes(model):
+    if table.y is not None and supervised:
         class_counts(table.y, str(table.target), "--color")
     check_choice("--scale", scale, SCALERS)
     embedded = embed_table(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric.cli._options import (
+    Auto,
     Data,
     Drop,
     Header,
@@ -53,7 +54,8 @@ def fit(
         ),
     ] = "minmax",
     drop: Drop = "",
-    missing: Missing = "drop",
+    missing: Missing = "auto",
+    auto: Auto = False,
     header: Header = None,
     sheet: Sheet = None,
     sql: Sql = None,
@@ -75,7 +77,7 @@ def fit(
     model = None if learner is None else learner_from(learner, option, seed)
     needs_target = model is None or model.__sklearn_tags__().target_tags.required
     options: dict[str, Any] = {"needs_target": needs_target, "sheet": sheet, "sql": sql}
-    table = read(data, target, drop, missing, header, **options)
+    table = read(data, target, drop, missing, header, auto=auto, **options)
     table, task, classes = _with_target(table, target_kind)
     if learner is None:
         model = _default_learner(task, option, seed)

@@ -20,6 +20,7 @@ except ImportError:  # pragma: no cover - the tests have it
 
 COLLECTION_THRESHOLDS = (10_000, 20, 100)  # of the three generations of objects
 VERBS = (
+    "inspect",
     "compare",
     "fit",
     "transform",

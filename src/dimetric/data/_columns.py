@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dimetric.data._kinds._encoding import ColumnEncoding
 from dimetric.data._missing import (
     CLASS_MISSING_MARKERS,
     NUMBER_MISSING_MARKERS,
@@ -22,7 +23,39 @@ MAX_QUOTED_CHARACTERS = 40  # of a value quoted in a message
 BOOLEAN_TEXTS = {"true": 1.0, "false": 0.0}
 COMMA_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 LEADING_ZERO = re.compile(r"0\d+")  # a class named "01" is not the number 1
+CODE_DIGITS = 4  # a number with leading zeros and this many digits is a code, such as a zip code
+N_CHECKED_CODES = 1000  # values of a column that are searched for a code
 INTEGER = re.compile(r"[+-]?\d{1,15}")
+
+
+class ReadColumns(dict[str, np.ndarray]):
+    """Columns by name, with the encodings that were chosen for the whole table.
+
+    An encoder that is fitted to some rows of the table uses these encodings, so that all samples of
+    the rows have the same features.
+
+    Attributes
+    ----------
+    encodings : dict of str to ColumnEncoding
+        The encodings of columns that are neither numeric nor categorical.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, np.ndarray], encodings: Mapping[str, ColumnEncoding]
+    ) -> None:
+        super().__init__(columns)
+        self.encodings = {name: each for name, each in encodings.items() if name in self}
+
+
+def encodings_of(table: Any) -> dict[str, ColumnEncoding]:
+    """Return the encodings that were chosen for a table, or {} if none were."""
+    return table.encodings if isinstance(table, ReadColumns) else {}
+
+
+def rows_of(columns: Mapping[str, np.ndarray], rows: np.ndarray) -> ReadColumns:
+    """Return the given rows of columns, which keep their encodings."""
+    taken = {name: values[rows] for name, values in columns.items()}
+    return ReadColumns(taken, encodings_of(columns))
 
 
 def columns_of(
@@ -58,13 +91,28 @@ def columns_of(
         if values.dtype.kind not in "iufbmM":
             listed = series.to_list() if hasattr(series, "to_list") else values.tolist()
             values = _objects([None if marks_missing(each) else each for each in listed])
-            numbers = None if str(name) in strings else parse_numbers(values)
+            is_string = str(name) in strings or has_codes(values)
+            numbers = None if is_string and str(name) != target else parse_numbers(values)
             if str(name) == target:
                 values = _class_labels(listed, numbers)
             else:
                 values = values if numbers is None else numbers
         columns[str(name)] = values
     return columns
+
+
+def has_codes(values: np.ndarray) -> bool:
+    """Return whether all strings of a column have as many digits as one with leading zeros.
+
+    Examples
+    --------
+    >>> has_codes(np.array(["01067", "80331"])), has_codes(np.array(["01", "12"]))
+    (True, False)
+    """
+    texts = [each.strip() for each in values.tolist() if isinstance(each, str)]
+    codes = (each for each in texts[:N_CHECKED_CODES] if LEADING_ZERO.fullmatch(each))
+    length = len(next(codes, ""))
+    return length >= CODE_DIGITS and all(len(each) == length and each.isdigit() for each in texts)
 
 
 def _class_labels(listed: list[Any], numbers: np.ndarray | None) -> np.ndarray:

@@ -14,18 +14,14 @@ from dimetric._arrays.validation import ignoring_overflow
 from dimetric._compat import StrOptions, check_params
 from dimetric._names import suggest
 from dimetric._warnings import warn
-from dimetric.data._categories import (
-    UNKNOWN_CODE,
-    category_codes,
-    learn_column,
-    one_hot,
-    one_hot_names,
-    unknown_categories_note,
-)
-from dimetric.data._columns import columns_of, median, numeric_column
+from dimetric.data._categories import unknown_categories_note
+from dimetric.data._column_features import column_feature_names, column_features, fill_features
+from dimetric.data._columns import columns_of, encodings_of, median
+from dimetric.data._kinds._encoding import ColumnEncoding
+from dimetric.data._learn_column import learn_column
+from dimetric.linalg.row_basis import is_made_dense
 
 __all__ = ["TableEncoder"]
-from dimetric.linalg.row_basis import is_made_dense
 
 
 class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
@@ -33,8 +29,13 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
 
     String columns are categorical. Each category becomes a feature named ``column=category``, which
     is 1 for rows of this category and 0 for others. A column with two categories becomes one
-    feature, for the second category. Columns of dates, and string columns with too many distinct
-    values for categories, raise an error.
+    feature, for the second category. Other columns become features as follows:
+
+    - Percentages, amounts of money, numbers with a unit, and durations become numbers.
+    - Dates become year, month, day, weekday, elapsed days and time of day, as far as these vary.
+      Month, weekday and time become a sine and a cosine, so that December is near to January.
+    - Texts with more than 50 distinct values become the logarithm of how often each occurs. Free
+      texts become 32 features, to which their words are hashed.
 
     Parameters
     ----------
@@ -56,7 +57,9 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
     categories_ : list of (list of str or None)
         The categories of each column. None for a numeric column.
     fills_ : list of (float or str)
-        The median or the most frequent category of each column.
+        The median, the most frequent category or the code that replaces missing values.
+    encodings_ : dict of str to ColumnEncoding
+        The fitted encodings of the columns that are neither numeric nor categorical.
     notes_ : list of str
         Messages about how columns were encoded.
 
@@ -87,6 +90,7 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
     categories_: list[list[str] | None]
     fills_: list[float | str]
     notes_: list[str]
+    encodings_: dict[str, ColumnEncoding]
 
     def __init__(
         self, *, missing: str = "raise", categories: Mapping[str, Sequence[str]] | None = None
@@ -106,7 +110,7 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         """
         check_params(self)
         self.__dict__.pop("feature_names_in_", None)
-        self.notes_ = []
+        self.notes_, self.encodings_ = [], {}
         if not _has_names(X):
             X = self._check_numeric_array(X)
             self.n_features_in_ = X.shape[1]
@@ -114,14 +118,21 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
             self.fills_ = [median(f"x{i}", column) for i, column in enumerate(X.T)]
             self._check_missing(X)
             return self
-        known = dict(self.categories or {})
-        columns = columns_of(X, string_columns=known)
+        known, given = dict(self.categories or {}), encodings_of(X)
+        columns = columns_of(X, string_columns=[*known, *given])
         if not columns or not len(next(iter(columns.values()))):
             raise ValueError("The table is empty: it has no rows or no columns.")
-        learned = [learn_column(name, columns[name], known.get(name)) for name in columns]
+        learned = [
+            learn_column(name, columns[name], known.get(name), given.get(name)) for name in columns
+        ]
         self.categories_ = [column.categories for column in learned]
         self.fills_ = [column.fill for column in learned]
         self.notes_ = [column.note for column in learned if column.note]
+        self.encodings_ = {
+            name: column.encoding
+            for name, column in zip(columns, learned, strict=True)
+            if column.encoding is not None
+        }
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.n_features_in_ = len(columns)
         self._check_missing(self._encode_columns(columns)[0])
@@ -143,7 +154,7 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         """
         features, unknown = self.encode(X)
         for name, count in unknown.items():
-            warn(unknown_categories_note(name, count))
+            warn(self.unknown_note(name, count))
         self._check_missing(features)
         return features
 
@@ -169,11 +180,11 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         unknown: dict[str, int] = {}
         if _has_names(X):
             features, unknown = self._encode_columns(
-                self._select(columns_of(X, self.category_columns()))
+                self._select(columns_of(X, self.string_columns()))
             )
         else:
             features = self._check_numeric_array(X)
-            if features.shape[1] != self.n_features_in_ or any(self.categories_):
+            if features.shape[1] != self.n_features_in_ or self.string_columns():
                 raise ValueError(
                     f"The table has {features.shape[1]} columns without names, but there were "
                     f"{self._fitted_columns()} during fit."
@@ -192,13 +203,7 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
             Ignored.
         """
         check_is_fitted(self)
-        names: list[str] = []
-        for name, categories in zip(self.column_names(), self.categories_, strict=True):
-            if categories is None:
-                names.append(name)
-            else:
-                names += one_hot_names(name, categories)
-        return np.array(names, dtype=object)
+        return np.array([each for names in self._feature_names() for each in names], dtype=object)
 
     def column_names(self) -> list[str]:
         """Return the column names seen during fit, or x0, x1, ... if the columns had no names."""
@@ -211,6 +216,36 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         """Return the names of the categorical columns."""
         pairs = zip(self.column_names(), self.categories_, strict=True)
         return [name for name, categories in pairs if categories is not None]
+
+    def string_columns(self) -> list[str]:
+        """Return the names of the columns whose values are read as strings."""
+        learned = zip(self.column_names(), self.categories_, self._encodings(), strict=True)
+        return [name for name, *kinds in learned if any(each is not None for each in kinds)]
+
+    def unknown_note(self, name: str, n_values: int) -> str:
+        """Return a message that a column has values that were not seen or cannot be read.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        n_values : int
+            Number of these values.
+        """
+        encoding = dict(zip(self.column_names(), self._encodings(), strict=True))[name]
+        if encoding is None:
+            return unknown_categories_note(name, n_values)
+        return encoding.unknown_note(name, n_values)
+
+    def _encodings(self) -> list[ColumnEncoding | None]:
+        """Return the encoding of each column, or None for numbers and categories."""
+        encodings = getattr(self, "encodings_", {})  # absent from older model files
+        return [encodings.get(name) for name in self.column_names()]
+
+    def _feature_names(self) -> list[list[str]]:
+        """Return the names of the features of each column."""
+        learned = zip(self.column_names(), self.categories_, self._encodings(), strict=True)
+        return [column_feature_names(*column) for column in learned]
 
     def _select(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the columns of new data that were seen during fit, in the same order."""
@@ -232,14 +267,12 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
     def _encode_columns(self, columns: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, int]]:
         """Encode columns as features, missing values as NaN, and count unknown categories."""
         parts, unknown = [], {}
-        for (name, values), categories in zip(columns.items(), self.categories_, strict=True):
-            if categories is None:
-                parts.append(numeric_column(name, values)[:, None])
-                continue
-            codes = category_codes(values, categories)
-            parts.append(one_hot(codes, len(categories)))
-            if np.any(codes == UNKNOWN_CODE):
-                unknown[name] = int(np.sum(codes == UNKNOWN_CODE))
+        pairs = zip(columns.items(), self.categories_, self._encodings(), strict=True)
+        for (name, values), categories, encoding in pairs:
+            features, n_unknown = column_features(name, values, categories, encoding)
+            parts.append(features)
+            if n_unknown:
+                unknown[name] = n_unknown
         return np.concatenate(parts, axis=1), unknown
 
     def _check_numeric_array(self, X: Any) -> np.ndarray:
@@ -255,22 +288,18 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
             return
         absent = np.isnan(features)
         if absent.any():
-            name = self.get_feature_names_out()[int(np.argmax(absent.any(axis=0)))]
+            owners = np.repeat(self.column_names(), [len(each) for each in self._feature_names()])
+            name = owners[int(np.argmax(absent.any(axis=0)))]
             n_rows = int(absent.any(axis=1).sum())
             raise ValueError(
                 f"Missing values in {n_rows} of {len(absent)} rows, for example in column "
-                f"{str(name).partition('=')[0]!r}. Drop these rows, or set missing='impute'."
+                f"{str(name)!r}. Drop these rows, or set missing='impute'."
             )
 
     def _encoded_fills(self) -> np.ndarray:
         """Return the features that imputation gives to a row whose values are all missing."""
-        row = {
-            name: np.array([fill], dtype=np.float64 if categories is None else object)
-            for name, fill, categories in zip(
-                self.column_names(), self.fills_, self.categories_, strict=True
-            )
-        }
-        return self._encode_columns(row)[0][0]
+        learned = zip(self.fills_, self.categories_, self._encodings(), strict=True)
+        return np.concatenate([fill_features(*column) for column in learned])
 
     def _fitted_columns(self) -> str:
         """Describe the columns seen during fit, for error messages."""

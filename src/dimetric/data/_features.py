@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimetric._names import suggest
-from dimetric.data._categories import unknown_categories_note
 from dimetric.data._columns import check_magnitude, columns_of
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._files import TableFile
+from dimetric.data._kinds._ids import find_ids
 from dimetric.data._samples import dropped_rows_note
-from dimetric.data._tables import TARGET_NAMES, drop_reason
+from dimetric.data._tables import TARGET_NAMES
 
 __all__ = ["CompleteRows", "FeatureBlock", "FeatureReader", "ModelParts", "model_parts"]
 
@@ -60,7 +60,7 @@ def model_parts(model: Any) -> ModelParts:
         )
     encoder = TableEncoder()
     n_features = int(first.n_features_in_)
-    encoder.n_features_in_, encoder.notes_ = n_features, []
+    encoder.n_features_in_, encoder.notes_, encoder.encodings_ = n_features, [], {}
     encoder.categories_, encoder.fills_ = [None] * n_features, [0.0] * n_features
     if hasattr(first, "feature_names_in_"):
         encoder.feature_names_in_ = np.asarray(first.feature_names_in_, dtype=object)
@@ -142,7 +142,7 @@ class FeatureReader:
 
     def __iter__(self) -> Iterator[FeatureBlock]:
         encoder, scalers, _ = self.parts
-        for chunk in self._file.chunks(string_columns=[*encoder.category_columns(), *self._keep]):
+        for chunk in self._file.chunks(string_columns=[*encoder.string_columns(), *self._keep]):
             self._check_kept([str(each) for each in chunk])
             features, n_unknown = encoder.encode(self._drop_ignored_columns(chunk))
             for name, count in n_unknown.items():
@@ -205,7 +205,8 @@ class FeatureReader:
                 f"The model was fitted without column names, so its {n_features} features are "
                 f"matched by position. Ignored columns: {ignored}."
             )
-        notes += [unknown_categories_note(name, count) for name, count in self._n_unknown.items()]
+        encoder = self.parts.encoder
+        notes += [encoder.unknown_note(name, count) for name, count in self._n_unknown.items()]
         return notes
 
     def _check_kept(self, names: list[str]) -> None:
@@ -239,7 +240,7 @@ def _non_feature_columns(chunk: Any, keep: list[str], n_features: int) -> list[s
         if name in keep
         or name.lower() in TARGET_NAMES
         or values.dtype.kind not in "iufb"
-        or drop_reason(name, values)
+        or find_ids(name, values) is not None
     ]
     return others if len(columns) - len(others) == n_features else []
 

@@ -83,6 +83,11 @@ class TableFile:
         return ", ".join(each.file.label for each in self.readers)
 
     @property
+    def n_bytes(self) -> int:
+        """The size of all files."""
+        return sum(each.file.path.stat().st_size for each in self.readers)
+
+    @property
     def dialect(self) -> Dialect | None:
         """The format of the first file, if it is a text file."""
         first = self.readers[0]

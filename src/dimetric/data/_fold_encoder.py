@@ -1,6 +1,6 @@
 """Encode the columns of a table from the training rows of a fold alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from dimetric.data._categories import MISSING_CODE, UNKNOWN_CODE, category_codes, one_hot
 from dimetric.data._columns import columns_of, numeric_column
 from dimetric.data._encoder import TableEncoder
+from dimetric.data._kinds._encoding import ColumnEncoding
 
 __all__ = ["CodedTable", "FoldEncoder", "coded_table"]
 
@@ -47,24 +48,38 @@ def coded_table(encoder: TableEncoder, X: Any) -> CodedTable:
            [2., 0.],
            [5., 1.]]), encoder=FoldEncoder(n_categories=[0, 2]))
     """
+    encodings: dict[int, ColumnEncoding] = {}
     if isinstance(X, np.ndarray):
         codes, n_categories = X, [0] * X.shape[1]
     else:
-        columns = columns_of(X, encoder.category_columns())
-        codes = np.empty((len(next(iter(columns.values()))), encoder.n_features_in_))
-        n_categories = []
-        for j, (name, categories) in enumerate(
-            zip(encoder.column_names(), encoder.categories_, strict=True)
-        ):
-            n_categories.append(0 if categories is None else len(categories))
-            if categories is None:
-                codes[:, j] = numeric_column(name, columns[name])
-            else:
-                column = category_codes(columns[name], categories)
-                codes[:, j] = np.where(column == MISSING_CODE, np.nan, column)
-    if not any(n_categories) and not np.isnan(codes).any():
+        codes, n_categories, encodings = _codes_of_columns(encoder, X)
+    if not any(n_categories) and not encodings and not np.isnan(codes).any():
         return CodedTable(codes, None)
-    return CodedTable(codes, FoldEncoder(n_categories))
+    return CodedTable(codes, FoldEncoder(n_categories, encodings or None))
+
+
+def _codes_of_columns(
+    encoder: TableEncoder, X: Any
+) -> tuple[np.ndarray, list[int], dict[int, ColumnEncoding]]:
+    """Return the codes of a table, and the number of categories and encodings of each code."""
+    columns = columns_of(X, encoder.string_columns())
+    parts: list[np.ndarray] = []
+    n_categories: list[int] = []
+    encodings: dict[int, ColumnEncoding] = {}
+    for name, categories in zip(encoder.column_names(), encoder.categories_, strict=True):
+        encoding = encoder.encodings_.get(name)
+        if encoding is not None:
+            part = encoding.codes(columns[name])
+            if part.shape[1] == 1:
+                encodings[len(n_categories)] = encoding
+        elif categories is None:
+            part = numeric_column(name, columns[name])[:, None]
+        else:
+            code = category_codes(columns[name], categories)
+            part = np.where(code == MISSING_CODE, np.nan, code)[:, None]
+        n_categories += [0 if categories is None else len(categories)] * part.shape[1]
+        parts.append(part)
+    return np.concatenate(parts, axis=1), n_categories, encodings
 
 
 class FoldEncoder(TransformerMixin, BaseEstimator):
@@ -79,6 +94,9 @@ class FoldEncoder(TransformerMixin, BaseEstimator):
     ----------
     n_categories : sequence of int
         Number of categories of each column, or 0 for a numeric column.
+    encodings : mapping of int to ColumnEncoding, optional
+        The encodings of columns that are neither numeric nor categorical, such as dates, by the
+        number of the column. They are fitted to the rows of a fit.
 
     Attributes
     ----------
@@ -97,14 +115,22 @@ class FoldEncoder(TransformerMixin, BaseEstimator):
 
     fills_: np.ndarray
     seen_: list[np.ndarray | None]
+    encodings_: dict[int, ColumnEncoding]
 
-    def __init__(self, n_categories: Sequence[int]) -> None:
+    def __init__(
+        self, n_categories: Sequence[int], encodings: Mapping[int, ColumnEncoding] | None = None
+    ) -> None:
         self.n_categories = n_categories
+        self.encodings = encodings
 
     @property
     def n_features(self) -> int:
         """Number of features if the rows of a fit contain all categories."""
-        return sum(1 if k <= 2 else k for k in self.n_categories)
+        encodings = self.encodings or {}
+        return sum(
+            encodings[j].n_features if j in encodings else 1 if k <= 2 else k
+            for j, k in enumerate(self.n_categories)
+        )
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn which categories occur, and the values for imputation.
@@ -117,8 +143,14 @@ class FoldEncoder(TransformerMixin, BaseEstimator):
             Ignored.
         """
         X = _as_floats(X)
-        self.fills_, self.seen_ = np.zeros(X.shape[1]), []
+        self.fills_, self.seen_, self.encodings_ = np.zeros(X.shape[1]), [], {}
+        encodings = self.encodings or {}
         for j, k in enumerate(self.n_categories):
+            if j in encodings:
+                self.seen_.append(None)
+                self.encodings_[j] = encodings[j].fitted(X[:, [j]])
+                self.fills_[j] = encodings[j].fill(X[:, j])
+                continue
             present = X[~np.isnan(X[:, j]), j]
             counts = np.bincount(present.astype(np.int64), minlength=k) if k else None
             self.seen_.append(None if counts is None else counts > 0)
@@ -137,7 +169,10 @@ class FoldEncoder(TransformerMixin, BaseEstimator):
         X = _as_floats(X)
         X = np.where(np.isnan(X), self.fills_.astype(X.dtype), X)
         parts = []
-        for column, seen in zip(X.T, self.seen_, strict=True):
+        for j, (column, seen) in enumerate(zip(X.T, self.seen_, strict=True)):
+            if j in self.encodings_:
+                parts.append(self.encodings_[j].features(column[:, None]))
+                continue
             if seen is None:
                 parts.append(column[:, None])
                 continue

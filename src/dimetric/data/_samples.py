@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimetric._warnings import warn
-from dimetric.data._columns import check_magnitude
+from dimetric.data._columns import ReadColumns, check_magnitude, encodings_of, rows_of
 from dimetric.data._dataset import DataSet
 from dimetric.data._encoder import TableEncoder
+from dimetric.data._kinds._texts import WordsColumn
 from dimetric.data._missing import is_missing
 
 MAX_LISTED_COLUMNS = 5  # in an error message
+MAX_LOST = 0.1  # fraction of rows that missing="auto" drops, rather than imputing values
 
 
 class Samples(NamedTuple):
@@ -29,7 +31,7 @@ class Samples(NamedTuple):
         Messages about rows that were dropped or imputed.
     """
 
-    columns: dict[str, np.ndarray]
+    columns: ReadColumns
     y: np.ndarray | None
     rows: np.ndarray
     notes: list[str]
@@ -98,17 +100,18 @@ def samples_of(
         Numbers with NaN for missing values, or objects with None for missing values.
     target : str or None
         Name of the target column.
-    missing : {"drop", "impute", "raise"}, default="drop"
+    missing : {"auto", "drop", "impute", "raise"}, default="drop"
         How to treat rows with missing values. "drop" drops them and issues a warning. "impute"
-        keeps them, so that an encoder can impute the values. "raise" raises an error. Rows without
-        a target are also dropped by "impute".
+        keeps them, so that an encoder can impute the values. "auto" drops them if they are at most
+        10 % of the rows, and otherwise keeps them. "raise" raises an error. Rows without a target
+        are always dropped.
     extra : iterable of str
         Columns that are not features.
     name : str
         Name of the table.
     """
-    if missing not in ("drop", "impute", "raise"):
-        raise ValueError(f"missing={missing!r} must be 'drop', 'impute' or 'raise'.")
+    if missing not in ("auto", "drop", "impute", "raise"):
+        raise ValueError(f"missing={missing!r} must be 'auto', 'drop', 'impute' or 'raise'.")
     others = {target, *extra}
     features = [each for each in columns if each not in others]
     if not features:
@@ -116,13 +119,14 @@ def samples_of(
             f"{name or 'The table'} has no feature columns. It has "
             f"{len(columns)} column(s), such as {list(columns)[:MAX_LISTED_COLUMNS]}."
         )
-    if missing == "drop":  # a column with only missing values would make all rows incomplete
+    if missing in ("drop", "auto"):  # a column without values would make all rows incomplete
         empty = next((each for each in features if is_missing(columns[each]).all()), None)
         if empty is not None:
             TableEncoder().fit({empty: columns[empty]})  # raises an error that names the column
     rows, notes = _kept_rows(columns, features, target, missing)
     y = None if target is None else _as_target(columns[target], rows)
-    return Samples({each: columns[each][rows] for each in features}, y, rows, notes)
+    chosen = ReadColumns({each: columns[each] for each in features}, encodings_of(columns))
+    return Samples(rows_of(chosen, rows), y, rows, notes)
 
 
 def samples_for_distances(
@@ -139,34 +143,55 @@ def _kept_rows(
     columns: Mapping[str, np.ndarray], features: list[str], target: str | None, missing: str
 ) -> tuple[np.ndarray, list[str]]:
     """Return the indices of the rows that are kept, and notes on dropped and imputed rows."""
-    n = len(columns[features[0]])
-    lacks_feature = np.zeros(n, dtype=bool)
+    n, encodings = len(columns[features[0]]), encodings_of(columns)
     lacks_target = np.zeros(n, dtype=bool) if target is None else is_missing(columns[target])
-    incomplete = [each for each in features if is_missing(columns[each]).any()]
-    for each in incomplete:
-        lacks_feature |= is_missing(columns[each])
+    masks = {
+        each: is_missing(columns[each])
+        for each in features
+        if not isinstance(encodings.get(each), WordsColumn)  # a missing text is an empty text
+    }
+    masks = {name: mask for name, mask in masks.items() if mask.any()}
+    lacks_feature = np.zeros(n, dtype=bool)
+    for mask in masks.values():
+        lacks_feature |= mask
+    lost = lacks_feature & ~lacks_target
     if missing == "raise" and (lacks_feature | lacks_target).any():
         raise ValueError(
             f"Missing values in {int((lacks_feature | lacks_target).sum())} of {n} rows, in the "
-            f"columns {(incomplete or [str(target)])[:MAX_LISTED_COLUMNS]}. Set missing='drop' "
+            f"columns {(list(masks) or [str(target)])[:MAX_LISTED_COLUMNS]}. Set missing='drop' "
             "to drop these rows, or missing='impute' to impute the values."
         )
+    if missing == "auto":
+        missing = "impute" if lost.sum() > MAX_LOST * np.sum(~lacks_target) else "drop"
     dropped = lacks_target | lacks_feature if missing == "drop" else lacks_target
+    cost = _costliest_column(masks, lost) if missing == "drop" else ""
     if dropped.all():
         remedy = " Set missing='impute' (on the command line, --missing impute)."
-        remedy = "" if lacks_target.all() else remedy
+        remedy = "" if lacks_target.all() else f"{remedy}{cost}"
         raise ValueError(f"No rows remain: all {n} rows have missing values.{remedy}")
     notes = []
     if dropped.any():
-        notes.append(dropped_rows_note(int(dropped.sum()), n))
+        is_much = bool(lost.sum() > MAX_LOST * n)
+        notes.append(dropped_rows_note(int(dropped.sum()), n) + cost * is_much)
         warn(notes[-1])
-    imputed = lacks_feature & ~lacks_target
-    if missing == "impute" and imputed.any():
+    if missing == "impute" and lost.any():
         notes.append(
-            f"Missing values in {int(imputed.sum())} of {n} rows were replaced by the median or "
-            f"most frequent value of the column (columns affected: {len(incomplete)})."
+            f"Missing values in {int(lost.sum())} of {n} rows were replaced by the median or "
+            f"most frequent value of the column (columns affected: {len(masks)})."
         )
     return np.flatnonzero(~dropped), notes
+
+
+def _costliest_column(masks: Mapping[str, np.ndarray], lost: np.ndarray) -> str:
+    """Return a sentence about the column that most rows are lost by, and how to keep them."""
+    counts = {name: int(np.sum(mask & lost)) for name, mask in masks.items()}
+    if not any(counts.values()):
+        return ""
+    name = max(counts, key=lambda each: counts[each])
+    return (
+        f" In {counts[name]} of them, column {name!r} is missing. To keep these rows, use --drop "
+        f"{name!r} or --missing impute (drop=[{name!r}] or missing='impute' in Python)."
+    )
 
 
 def dropped_rows_note(n_dropped: int, n_rows: int) -> str:

@@ -8,19 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimetric._arguments import check_types
-from dimetric._names import listed_columns, suggest
-from dimetric.data._columns import columns_of
+from dimetric._names import suggest
+from dimetric.data._columns import ReadColumns, columns_of
 from dimetric.data._dataset import DataSet
 from dimetric.data._files import TableFile, is_file_source
-from dimetric.data._missing import MISSING_MARKERS, is_missing
+from dimetric.data._missing import MISSING_MARKERS
+from dimetric.data._problems import check_features, handle_problems, nested_records
 from dimetric.data._readers.records import nested_columns
+from dimetric.data._records import ColumnRecord, record_notes, records_of
 from dimetric.data._samples import build_data_set
 
 __all__ = ["read_table"]
 
 COLUMN_NUMBER = re.compile(r"-?\d{1,9}")
 TARGET_NAMES = ("class", "target", "label", "y")  # names of a likely target column
-ROW_ID_NAMES = ("", "id", "index", "no", "row", "rownames", "#")  # names of a likely row id
 
 
 @check_types
@@ -35,13 +36,15 @@ def read_table(
     header: bool | None = None,
     sheet: str | int | None = None,
     sql: str | None = None,
+    auto: bool = False,
 ) -> DataSet:
     """Read a table as a data set of samples and targets.
 
     String columns are categorical and one-hot encoded: each category becomes a feature named
-    ``column=category``. A column with two categories becomes one feature. Columns of row
-    identifiers are dropped. The ``notes`` of the result describe these changes. Columns of dates
-    raise an error.
+    ``column=category``. A column with two categories becomes one feature. Dates, texts and numbers
+    with units are encoded as by :class:`~dimetric.data.TableEncoder`. Columns of row identifiers,
+    and columns that hold a single value or almost only missing values, are dropped. The ``notes``
+    of the result describe these changes.
 
     Parameters
     ----------
@@ -77,6 +80,9 @@ def read_table(
     sql : str, optional
         A query that selects the rows of a SQLite or DuckDB database. In a query of another file,
         its table is named ``data``.
+    auto : bool, default=False
+        Whether to drop columns that cannot be used, such as amounts in several currencies.
+        Otherwise, they raise an error.
 
     Examples
     --------
@@ -91,7 +97,7 @@ def read_table(
     """
     if is_file_source(source):
         source = TableFile.open(source, header, sheet=sheet, sql=sql)
-    table = open_table(source, target, drop=drop, extra=extra, name=name)
+    table = open_table(source, target, drop=drop, extra=extra, name=name, auto=auto)
     data = build_data_set(
         table.columns, table.target, name=table.name, missing=missing, extra=table.extra
     )
@@ -113,13 +119,16 @@ class Table(NamedTuple):
         Name of the table.
     notes : list of str
         Messages about dropped columns and unusual file formats.
+    records : list of ColumnRecord
+        What is done with each column that may become a feature.
     """
 
-    columns: dict[str, np.ndarray]
+    columns: ReadColumns
     target: str | None
     extra: list[str]
     name: str
     notes: list[str]
+    records: list[ColumnRecord]
 
 
 def open_table(
@@ -132,6 +141,7 @@ def open_table(
     header: bool | None = None,
     needs_target: bool = True,
     option_names: Mapping[str, str] | None = None,
+    auto: bool = False,
 ) -> Table:
     """Read the columns of a table and determine their roles.
 
@@ -146,6 +156,8 @@ def open_table(
     option_names : mapping of str to str, optional
         What error messages call `target`, `drop` and `extra`, for example
         ``{"target": "--color"}`` on the command line. By default, these names.
+    auto : bool, default=False
+        Whether to drop columns that cannot be used. Otherwise, they raise an error.
     """
     defaults = {each: each for each in ("target", "drop", "extra")}
     option_names = defaults | dict(option_names or {})
@@ -163,43 +175,29 @@ def open_table(
             f"{option_names['target']} to its name, for example {names[-1]!r}."
         )
     roles = _roles(names, target, drop, extra, name, needs_target, option_names)
+    nested: dict[str, str] = {}
     if is_file:
-        refuse_nested(file.nested_columns(), roles.drop)
+        nested = file.nested_columns()
         frame = file.read(roles.target)
-    refuse_nested(nested_columns(frame), roles.drop)
-    columns = columns_of(_without_columns(frame, roles.drop), target=roles.target)
+    nested |= nested_columns(frame)
+    columns = columns_of(_without_columns(frame, [*roles.drop, *nested]), target=roles.target)
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows or no columns.")
     notes = _notes_on_file(file, frame, list(columns)) if is_file else []
-    notes += _drop_non_features(columns, roles)
-    notes += _notes_on_classes(columns, roles.target)
-    return Table(columns, roles.target, roles.extra, name or "", notes)
-
-
-def refuse_nested(nested: Mapping[str, str], drop: Iterable[str]) -> None:
-    """Raise if columns hold lists, structs, maps or bytes, unless they are dropped.
-
-    Examples
-    --------
-    >>> refuse_nested({"tags": "lists", "photo": "bytes"}, ["photo"])
-    Traceback (most recent call last):
-    ...
-    ValueError: Column 'tags' holds lists, which cannot be features. Drop it (drop=['tags'] in...
-    """
-    dropped = set(drop)
-    refused = {name: kind for name, kind in nested.items() if name not in dropped}
-    if not refused:
-        return
-    names = list(refused)
-    kinds = " or ".join(sorted(set(refused.values())))
-    subject = f"Column {names[0]!r} holds"
-    if len(names) > 1:
-        subject = f"Columns {listed_columns(names)} hold"
-    them = "it" if len(names) == 1 else "them"
-    raise ValueError(
-        f"{subject} {kinds}, which cannot be features. Drop {them} (drop={names!r} in Python, "
-        f"--drop {','.join(names)!r} on the command line), or store the parts as columns."
-    )
+    others = {roles.target, *roles.extra}
+    records, read = records_of(columns, [each for each in columns if each not in others])
+    dropped = set(roles.drop)
+    nested = {each: kind for each, kind in nested.items() if each not in dropped}
+    records += nested_records(nested, others)
+    notes += record_notes(records) + _notes_on_classes(columns, roles.target)
+    problems = [each for each in records if each.problem]
+    if problems:
+        notes += handle_problems(problems, auto, option_names["drop"])
+    unused = {each.name for each in records if each.is_left_out or each.problem}
+    used = {name: values for name, values in read.items() if name not in unused}
+    table = ReadColumns(used, read.encodings)
+    check_features(table, others, records, name)
+    return Table(table, roles.target, roles.extra, name or "", notes, records)
 
 
 def _without_columns(frame: Any, names: list[str]) -> Any:
@@ -248,36 +246,6 @@ def _roles(
         return _Roles(None, drop, extra)
     chosen = _choose_target(target, candidates, names, option_names["target"])
     return _Roles(chosen, drop, extra)
-
-
-def drop_reason(name: str, values: np.ndarray) -> str:
-    """Return the reason why a column cannot be a feature, or "" if it can.
-
-    Examples
-    --------
-    >>> drop_reason("id", np.array([7, 2, 5])), drop_reason("size", np.array([7, 2, 5]))
-    ('it looks like a row identifier', '')
-    """
-    normalized = "" if name.startswith("Unnamed: ") else name.strip().lower()
-    if normalized not in ROW_ID_NAMES:
-        return ""
-    if not normalized and is_missing(values).all():
-        return "it has no name and no values"  # a separator ends every line of the file
-    if values.dtype.kind in "iu" and len(np.unique(values)) == len(values) > 1:
-        return "it looks like a row identifier"
-    return ""
-
-
-def _drop_non_features(columns: dict[str, np.ndarray], roles: _Roles) -> list[str]:
-    """Delete the columns that cannot be features, in place. Return a message for each."""
-    notes = []
-    others = {roles.target, *roles.extra}
-    for name in [each for each in columns if each not in others]:
-        reason = drop_reason(name, columns[name])
-        if reason:
-            notes.append(f"Dropped column {name!r}: {reason}.")
-            del columns[name]
-    return notes
 
 
 def _notes_on_file(file: TableFile, frame: Any, names: list[str]) -> list[str]:

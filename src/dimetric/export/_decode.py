@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from dimetric._compat import check_params
+from dimetric.data._kinds._encoding import ColumnEncoding
 from dimetric.export._container import MAX_VALUE_LEVELS
 from dimetric.export._schema import (
     MAX_INTEGER,
@@ -268,7 +269,9 @@ def _check_relations(model: Any) -> None:
     if name == "MetricEnsembleClassifier":
         _check_members(attributes)
     if name == "TableEncoder" and not _is_valid_encoder(attributes):
-        raise ValueError(f"{name} must have a list of categories, or None, for each column")
+        raise ValueError(
+            f"{name} must have a list of categories, an encoding or None for each column"
+        )
     kernel = attributes.get("_kernel")
     if kernel is not None and kernel.name != as_kernel(attributes["kernel"]).name:
         raise ValueError(f"the fitted kernel of {name} differs from its parameter kernel")
@@ -288,6 +291,12 @@ def _check_members(attributes: dict[str, Any]) -> None:
 
 def _is_valid_encoder(attributes: dict[str, Any]) -> bool:
     categories, fills = attributes["categories_"], attributes["fills_"]
+    encodings = attributes.get("encodings_", {})
+    names_in = [str(each) for each in attributes.get("feature_names_in_", ())]
+    if not set(encodings) <= set(names_in) or not all(
+        isinstance(each, ColumnEncoding) and each.is_valid() for each in encodings.values()
+    ):
+        return False
     return len(categories) == len(fills) == attributes.get("n_features_in_") and all(
         (names is None and isinstance(fill, float))
         or (

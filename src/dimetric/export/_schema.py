@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 import dimetric
+from dimetric.export._column_records import COLUMN_RECORDS, COLUMN_SCHEMA, ENCODER_SCHEMA
 
 # Estimators of scikit-learn that a file may hold, and their modules.
 SKLEARN_CLASSES = {
@@ -52,7 +53,7 @@ RECORDS = {
     "Geodesics": "dimetric.manifold.isomap",
     "Moments": "dimetric.linalg.scatter",
     "PrincipalCoordinates": "dimetric.linalg.classical_scaling",
-}
+} | COLUMN_RECORDS
 
 # The attributes of a class and its subclasses, and their types. "float k d" is a finite float array
 # with k rows and d columns. A letter stands for the same number in all attributes of an object, "*"
@@ -181,7 +182,7 @@ SCHEMA = {
         "noise": "number",
     },
     "RankScaler": {"values_": "float k d", "ranks_": "float k d"},
-    "TableEncoder": {"categories_": "list", "fills_": "list", "notes_": "list"},
+    "TableEncoder": ENCODER_SCHEMA,
     "StandardScaler": {"mean_": "float d or none", "scale_": "float d or none"},
     "MinMaxScaler": {"min_": "float d", "scale_": "float d"},
     "MaxAbsScaler": {"scale_": "float d"},
@@ -193,7 +194,7 @@ SCHEMA = {
         "_fit_method": "brute",
         "_tree": "none",
     },
-}
+} | COLUMN_SCHEMA
 ESTIMATOR_SCHEMA = {"n_features_in_": "maybe count", "_sklearn_output_config": "maybe dict"}
 MAX_INTEGER = 2**63 - 1  # the largest size of an array
 NUMERIC_KINDS = "biuf"  # dtype kinds of arrays that are stored as tensors

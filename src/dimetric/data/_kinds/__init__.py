@@ -1,0 +1,1 @@
+"""Kinds of columns other than numbers and categories, and how they become features."""

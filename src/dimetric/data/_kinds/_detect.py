@@ -1,0 +1,261 @@
+"""Decide what a column holds: dates, times, durations, numbers with units, or texts."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dimetric.data._kinds._dates import PARTS, DateColumn, TimeColumn, date_parts
+from dimetric.data._kinds._durations import DurationColumn, duration_hours
+from dimetric.data._kinds._encoding import ColumnEncoding
+from dimetric.data._kinds._quantities import (
+    CURRENCIES,
+    FAMILIES,
+    QuantityColumn,
+    decimal_sign,
+    number_of,
+    quantity,
+    unit_factors,
+)
+from dimetric.data._kinds._texts import FrequencyColumn, WordsColumn
+from dimetric.data._kinds._written_dates import hours_of_clock, order_and_zone, written_date
+from dimetric.data._missing import NUMBER_MISSING_MARKERS, is_missing, marks_missing
+
+MAX_CATEGORIES = 50  # of a column, in every table
+MAX_EXCEPTIONS = 0.1  # fraction of values that do not fit the kind of the other values
+MIN_NUMBERS = 10  # distinct numbers of a column that also holds texts
+N_TRIED = 100  # values of a column that must mostly fit a kind, before all are read
+MIN_WORDS = 3.5  # of a free text, on average
+MAX_REPEATED = 0.9  # fraction of distinct texts among the rows, up to which texts are counted
+MAX_EXAMPLES = 3  # values quoted in a message
+MAX_QUOTED_CHARACTERS = 40
+CODE_DIGITS = 4  # a number with leading zeros and this many digits is a code, such as a zip code
+DATE_NAMES = ("date", "datum", "day", "dt", "fecha")
+
+
+class Detected(NamedTuple):
+    """What a column was found to hold.
+
+    Attributes
+    ----------
+    encoding : ColumnEncoding or None
+        None if the column holds plain numbers or categories.
+    note : str
+        A sentence about what is done with unusual values, or "".
+    problem : str
+        A clause that says why the column cannot be used, or "".
+    """
+
+    encoding: ColumnEncoding | None
+    note: str = ""
+    problem: str = ""
+
+
+def detect(name: str, values: np.ndarray) -> Detected:
+    """Return what a column holds.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    values : ndarray of shape (n_rows,)
+        Numbers, dates, or objects in which None marks missing values.
+
+    Examples
+    --------
+    >>> detect("rate", np.array(["12 %", "3.5%", None], dtype=object)).encoding
+    QuantityColumn(unit='%', decimal='.', factors={'%': 1.0})
+    """
+    if values.dtype.kind == "M":
+        return Detected(_with_parts(DateColumn(), values))
+    if values.dtype.kind == "m":
+        return Detected(DurationColumn())
+    if values.dtype.kind in "iufb":
+        return Detected(_compact_dates(name, values))
+    counts = distinct_values(values)
+    if not counts:
+        return Detected(None)
+    finders: tuple[Callable[[np.ndarray, Counter[Any]], Detected | None], ...] = (
+        _dates,
+        _times,
+        _quantities,
+        _durations,
+    )
+    for find in finders:
+        found = find(values, counts)
+        if found is not None:
+            return found
+    return Detected(text_encoding(counts))
+
+
+def text_encoding(counts: Counter[Any]) -> ColumnEncoding | None:
+    """Return the encoding of texts, or None if they are few enough for categories.
+
+    Parameters
+    ----------
+    counts : Counter
+        The distinct texts, and how often they occur.
+    """
+    if len(counts) <= MAX_CATEGORIES:
+        return None
+    n_values = sum(counts.values())
+    words = sum(len(str(each).split()) * count for each, count in counts.items()) / n_values
+    if words >= MIN_WORDS:
+        return WordsColumn()
+    if len(counts) > MAX_REPEATED * n_values:
+        return WordsColumn(characters=True)
+    texts = [str(each) for each in counts]
+    return FrequencyColumn.of(texts, list(counts.values()))
+
+
+def quoted(values: list[Any]) -> str:
+    """Return a few values for a message.
+
+    Examples
+    --------
+    >>> quoted(["a", "b", "c", "d"])
+    "'a', 'b', 'c' and 1 more"
+    """
+    shown = ", ".join(repr(str(each)[:MAX_QUOTED_CHARACTERS]) for each in values[:MAX_EXAMPLES])
+    more = len(values) - MAX_EXAMPLES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def distinct_values(values: np.ndarray) -> Counter[Any]:
+    """Return the distinct values that are not missing, and how often each occurs."""
+    counts: Counter[Any] = Counter()
+    for value, missing in zip(values.tolist(), is_missing(values).tolist(), strict=True):
+        if not missing:
+            counts[value if value.__hash__ is not None else str(value)] += 1
+    return counts
+
+
+def _read(counts: Counter[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], list[Any]]:
+    """Return the values that a function reads, with the results, and those that it does not read.
+
+    Markers of missing numbers are in neither. Both are empty if most values cannot be read.
+    """
+    tried = [each for each, _ in zip(counts, range(N_TRIED), strict=False)]
+    if sum(read(each) is not None for each in tried) < len(tried) / 2:
+        return {}, []
+    found, others = {}, []
+    for each in counts:
+        result = read(each)
+        if result is not None:
+            found[each] = result
+        elif not marks_missing(each, NUMBER_MISSING_MARKERS):
+            others.append(each)
+    return found, others
+
+
+def _few(others: list[Any], counts: Counter[Any]) -> bool:
+    return sum(counts[each] for each in others) <= MAX_EXCEPTIONS * sum(counts.values())
+
+
+def _exceptions_note(others: list[Any], counts: Counter[Any], content: str) -> str:
+    if not others:
+        return ""
+    n_others = sum(counts[each] for each in others)
+    are = "value is not one of the" if n_others == 1 else "values are not"
+    return f"{n_others} {are} {content} and read as missing: {quoted(others)}."
+
+
+def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
+    found, others = _read(counts, written_date)
+    if not found or not _few(others, counts):
+        return None
+    order, utc, is_certain = order_and_zone((each, counts[key]) for key, each in found.items())
+    encoding = DateColumn(order, utc)
+    codes = encoding.codes(values)
+    if np.isnan(codes).all():
+        return None
+    unread = [key for key in counts if np.isnan(encoding.codes(_array([key]))).all()]
+    unread = [each for each in unread if not marks_missing(each, NUMBER_MISSING_MARKERS)]
+    notes = [_exceptions_note(unread, counts, "dates")]
+    if not is_certain:
+        notes.append("Day and month could be exchanged; dates are read as day, month, year.")
+    return Detected(_with_parts(encoding, values), " ".join(filter(None, notes)))
+
+
+def _times(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
+    found, others = _read(counts, hours_of_clock)
+    if not found or not _few(others, counts):
+        return None
+    if any(duration_hours(each) is not None for each in others):
+        return None  # one is longer than a day, so they are durations
+    return Detected(TimeColumn(), _exceptions_note(others, counts, "times"))
+
+
+def _durations(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
+    found, others = _read(counts, duration_hours)
+    if not found or not _few(others, counts):
+        return None
+    return Detected(DurationColumn(), _exceptions_note(others, counts, "durations"))
+
+
+def _quantities(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
+    found, others = _read(counts, _quantity_of)
+    if not found or not _few(others, counts):
+        return None
+    units: Counter[str] = Counter()
+    for key, each in found.items():
+        units[each.unit] += counts[key]
+        is_code = each.digits[0] == "0" and each.digits.isdigit() and not each.unit
+        if is_code and len(each.digits) >= CODE_DIGITS:
+            return None
+    factors = unit_factors(units)
+    if factors is None:
+        known = {*CURRENCIES.values(), *(unit for family in FAMILIES for unit in family)}
+        if all(not each or each in known or each.lower() in known for each in units):
+            named = sorted(each for each in units if each)
+            return Detected(None, "", f"it holds numbers of different units ({', '.join(named)})")
+        return None
+    unit = next(iter(factors))
+    is_currency = unit in CURRENCIES.values()
+    decimal = decimal_sign((each.digits for each in found.values()), is_currency)
+    wrong = [key for key, each in found.items() if number_of(each.digits, decimal) is None]
+    n_numbers = len(found) - len(wrong)
+    if not _few([*others, *wrong], counts) or (not unit and n_numbers < MIN_NUMBERS):
+        return None
+    encoding = QuantityColumn(unit, decimal, factors)
+    notes = [_exceptions_note([*others, *wrong], counts, encoding.content)]
+    converted = [each for each, factor in factors.items() if factor != 1]
+    if converted:
+        notes.append(f"Values in {', '.join(converted)} are converted to {unit}.")
+    if unit and "" in factors:
+        n_plain = units[""]
+        notes.append(f"{n_plain} values without a unit are read as {unit}.")
+    return Detected(encoding, " ".join(filter(None, notes)))
+
+
+def _quantity_of(value: Any) -> Any:
+    return quantity(value) if isinstance(value, str | int | float) else None
+
+
+def _with_parts(encoding: DateColumn, values: np.ndarray) -> DateColumn:
+    """Return an encoding of dates that has the parts that vary."""
+    code = encoding.codes(values)[:, 0]
+    present = code[~np.isnan(code)]
+    parts = date_parts(present, 0.0)
+    varying = [each for each in PARTS if len(np.unique(parts[each])) > 1]
+    return replace(encoding, parts=tuple(varying or ["days"]))
+
+
+def _compact_dates(name: str, values: np.ndarray) -> DateColumn | None:
+    """Return the encoding of dates such as 20210305, if the name of the column says so."""
+    if values.dtype.kind not in "iuf" or not any(each in name.lower() for each in DATE_NAMES):
+        return None
+    present = values[~is_missing(values)]
+    if not len(present) or not np.all((present > 1e7) & (present < 1e8)):
+        return None
+    texts = _array([str(int(each)) for each in values if not is_missing(_array([each]))[0]])
+    encoding = DateColumn()
+    return None if np.isnan(encoding.codes(texts)).any() else _with_parts(encoding, texts)
+
+
+def _array(values: list[Any]) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

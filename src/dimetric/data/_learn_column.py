@@ -1,0 +1,114 @@
+"""Learn from a column how its values become features."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dimetric.data._categories import category_name
+from dimetric.data._columns import median, present_values
+from dimetric.data._kinds._detect import detect
+from dimetric.data._kinds._encoding import ColumnEncoding
+from dimetric.data._kinds._texts import FrequencyColumn, WordsColumn
+
+
+class LearnedColumn(NamedTuple):
+    """What the encoder learns about one column.
+
+    Attributes
+    ----------
+    categories : list of str or None
+        The categories. None if the column is not categorical.
+    fill : float or str
+        What replaces missing values: the median, the most frequent category, or a code.
+    note : str
+        A message to the user about the column, or "".
+    encoding : ColumnEncoding or None
+        The encoding, unless the column holds plain numbers or categories.
+    """
+
+    categories: list[str] | None
+    fill: float | str
+    note: str
+    encoding: ColumnEncoding | None = None
+
+
+def learn_column(
+    name: str,
+    values: np.ndarray,
+    known: Sequence[str] | None = None,
+    encoding: ColumnEncoding | None = None,
+) -> LearnedColumn:
+    """Learn how a column becomes features, and the value for imputation.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    values : ndarray of shape (n_rows,)
+        Numbers, dates, or an object array in which None marks missing values.
+    known : sequence of str, optional
+        All possible categories. By default, the sorted categories that occur in `values`.
+    encoding : ColumnEncoding, optional
+        The encoding of the column. By default, it is detected.
+
+    Examples
+    --------
+    >>> learn_column("size", np.array([1.0, 2.0, 5.0]))
+    LearnedColumn(categories=None, fill=2.0, note='', encoding=None)
+    """
+    present = present_values(name, values)
+    note = ""
+    if encoding is None and known is None:
+        found = detect(name, values)
+        if found.problem:
+            raise ValueError(f"Column {name!r} cannot be used: {found.problem}.")
+        encoding, note = found.encoding, found.note
+    if encoding is not None:
+        codes = encoding.codes(values)
+        encoding = encoding.fitted(codes)
+        note = f"{_encoding_note(name, encoding)} {note}".strip()
+        fill = encoding.fill(codes[:, 0]) if encoding.n_codes == 1 else 0.0
+        return LearnedColumn(None, fill, note, encoding)
+    if values.dtype.kind in "iufb":
+        is_constant = len(present) > 1 and present.min() == present.max()
+        note = f"Column {name!r} holds a single value, {present[0]:g}." if is_constant else ""
+        return LearnedColumn(None, median(name, present), note)
+    texts, counts = np.unique([category_name(each) for each in present], return_counts=True)
+    categories = [str(each) for each in (texts if known is None else known)]
+    note = f"Column {name!r} is one-hot encoded ({len(categories)} categories)."
+    if len(categories) == 1:
+        note = f"Column {name!r} holds a single value, {categories[0]!r}."
+    elif len(categories) == 2:
+        note = f"Column {name!r} is encoded as 1 for {categories[1]!r} and 0 for {categories[0]!r}."
+    return LearnedColumn(categories, str(texts[np.argmax(counts)]), note)
+
+
+def _encoding_note(name: str, encoding: ColumnEncoding) -> str:
+    """Return a sentence that says how a column is encoded."""
+    if isinstance(encoding, FrequencyColumn):
+        return (
+            f"Column {name!r} holds {len(encoding.values):,} distinct texts, too many for "
+            "categories. Its feature is how often each occurs, on a log scale."
+        )
+    if isinstance(encoding, WordsColumn):
+        what = "letter triples" if encoding.characters else "words"
+        return (
+            f"Column {name!r} holds texts. Its {what} are hashed to {encoding.n_features} features."
+        )
+    n = encoding.n_features
+    features = "" if n == 1 else f" ({n} features: {', '.join(part_list(encoding))})"
+    return f"Column {name!r} is read as {encoding.content}{features}."
+
+
+def part_list(encoding: ColumnEncoding) -> list[str]:
+    """Return the parts of a value that become features, such as year and month.
+
+    Examples
+    --------
+    >>> from dimetric.data._kinds._dates import DateColumn
+    >>> part_list(DateColumn())
+    ['year', 'month', 'day', 'weekday', 'elapsed days']
+    """
+    names = (each.strip().removesuffix(" (sin)") for each in encoding.feature_names(""))
+    return [each for each in names if not each.endswith("(cos)")]
