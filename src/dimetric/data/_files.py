@@ -8,7 +8,7 @@ from typing import Any, Self
 from dimetric._names import listed_columns
 from dimetric.data._readers.arrays import ArrayReader
 from dimetric.data._readers.arrow import FeatherReader, ParquetReader
-from dimetric.data._readers.content import detect_content
+from dimetric.data._readers.content import Content, detect_content
 from dimetric.data._readers.dialect import Dialect
 from dimetric.data._readers.errors import naming_file_in_errors
 from dimetric.data._readers.excel import ExcelReader
@@ -68,8 +68,9 @@ class TableFile:
         """
         readers = []
         for file in input_files(source):
+            content = detect_content(file)
             with naming_file_in_errors(file.label):
-                readers.append(_open_reader(file, header, sheet, sql))
+                readers.append(_open_reader(file, content, header, sheet, sql))
         return cls(tuple(readers))
 
     @property
@@ -178,10 +179,14 @@ def _columns(names: list[str]) -> str:
 
 
 def _open_reader(
-    file: InputFile, header: bool | None, sheet: str | int | None, sql: str | None
+    file: InputFile,
+    content: Content,
+    header: bool | None,
+    sheet: str | int | None,
+    sql: str | None,
 ) -> Reader:
     """Return the reader for the content of a file."""
-    kind, is_gzip = detect_content(file)
+    kind, is_gzip = content
     reader: Reader
     match kind:
         case "sqlite" | "duckdb":

@@ -7,6 +7,7 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from dimetric.data._readers.errors import naming_file_in_errors
 from dimetric.data._readers.source import STDIN_LABEL, InputFile
 
 TEXT_EXTENSIONS = {".csv", ".tsv", ".txt", ".dat", ".data", ".tab"}
@@ -80,7 +81,7 @@ def detect_content(file: InputFile) -> Content:
     The content is stronger than the extension: a workbook that is called ``.csv`` is read as a
     workbook.
     """
-    with open(file.path, "rb") as opened:
+    with naming_file_in_errors(file.label), open(file.path, "rb") as opened:
         head = opened.read(HEAD_BYTES)
     extensions = _extensions(file)
     is_gzip = head.startswith(GZIP_MAGIC) or extensions[-1:] == [".gz"]
@@ -93,8 +94,23 @@ def detect_content(file: InputFile) -> Content:
         raise ValueError(
             f"{file.label} is a web page or an XML file, not a table. Download the table itself."
         )
+    if kind not in ("text", "json") and _is_text(head):
+        raise ValueError(
+            f"{file.label} holds text, although it is called {extensions[-1]}. Rename it to .csv, "
+            "or to .jsonl if it holds JSON."
+        )
     is_json = kind == "text" and JSON_START.match(decoded_head(head))
     return Content("json" if is_json else kind)
+
+
+def _is_text(head: bytes) -> bool:
+    """Return whether bytes are several lines of printable text."""
+    try:
+        text = head.decode("utf-8-sig") if len(head) < HEAD_BYTES else ""
+    except UnicodeDecodeError:
+        return False
+    lines = text.splitlines()
+    return len(lines) > 1 and all(each.replace("\t", " ").isprintable() for each in lines)
 
 
 def decoded_head(head: bytes) -> str:

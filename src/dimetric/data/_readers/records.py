@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from dimetric.data._missing import is_missing_value
-from dimetric.data._readers.compressed import check_expansion
 
-BYTES_PER_CELL = 8  # size of a value in memory
+BYTES_PER_CELL = 32  # size of a Python object and the reference to it
 NESTED_TYPES = (list, tuple, dict, set, frozenset, np.ndarray, bytes, bytearray, memoryview)
 MAX_INTEGER = 2**63
 
@@ -56,15 +55,6 @@ def row_chunks(
         columns = columns_from_rows(names, part, string_columns)
         nested = nested_columns(columns)
         yield {name: values for name, values in columns.items() if name not in nested}
-
-
-def limited_rows(rows: Iterable[Sequence[Any]], file_bytes: int) -> Iterator[Sequence[Any]]:
-    """Yield rows. Raise if there are suspiciously many cells for the size of the file."""
-    n_cells = 0
-    for row in rows:
-        n_cells += len(row)
-        check_expansion(n_cells * BYTES_PER_CELL, file_bytes)
-        yield row
 
 
 def typed_column(values: list[Any], as_strings: bool = False) -> np.ndarray:
