@@ -14,7 +14,7 @@ from dimetric.data._readers.errors import naming_file_in_errors
 from dimetric.data._readers.excel import ExcelReader
 from dimetric.data._readers.json_lines import JsonReader
 from dimetric.data._readers.reader import Reader
-from dimetric.data._readers.records import concatenated
+from dimetric.data._readers.records import concatenated, with_strings
 from dimetric.data._readers.source import (
     InputFile,
     input_files,
@@ -149,13 +149,15 @@ class TableFile:
         strings = set(string_columns)
         cells_per_chunk = CELLS_PER_CHUNK if cells_per_chunk is None else cells_per_chunk
         names = self.column_names() if len(self.readers) > 1 else []
+        are_mixed = len({type(each) for each in self.readers}) > 1
         for each in self.readers:
             with naming_file_in_errors(each.file.label):
                 for chunk in each.chunks(strings, cells_per_chunk):
                     # A model that was fitted without names matches columns by their positions.
                     order = [name for name in names if name in chunk]
-                    same = order == list(chunk) or not names
-                    yield chunk if same else {name: chunk[name] for name in order}
+                    if are_mixed or order != [name for name in chunk if names]:
+                        chunk = {name: chunk[name] for name in order}
+                    yield with_strings(chunk, strings) if are_mixed else chunk
 
     def _names_in(self, reader: Reader) -> list[str]:
         with naming_file_in_errors(reader.file.label):

@@ -191,13 +191,14 @@ def refuse_nested(nested: Mapping[str, str], drop: Iterable[str]) -> None:
     if not refused:
         return
     names = list(refused)
-    kinds = " or ".join(sorted(set(refused.values())))
+    *kinds, last = sorted(set(refused.values()))
+    contents = f"{', '.join(kinds)} or {last}" if kinds else last
     subject = f"Column {names[0]!r} holds"
     if len(names) > 1:
         subject = f"Columns {listed_columns(names)} hold"
     them = "it" if len(names) == 1 else "them"
     raise ValueError(
-        f"{subject} {kinds}, which cannot be features. Drop {them} (drop={names!r} in Python, "
+        f"{subject} {contents}, which cannot be features. Drop {them} (drop={names!r} in Python, "
         f"--drop {','.join(names)!r} on the command line), or store the parts as columns."
     )
 

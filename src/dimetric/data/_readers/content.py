@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dimetric.data._readers.errors import naming_file_in_errors
-from dimetric.data._readers.source import STDIN_LABEL, InputFile
+from dimetric.data._readers.source import InputFile
 
 TEXT_EXTENSIONS = {".csv", ".tsv", ".txt", ".dat", ".data", ".tab"}
 JSON_EXTENSIONS = {".json", ".jsonl", ".ndjson"}
@@ -83,7 +83,7 @@ def detect_content(file: InputFile) -> Content:
     """
     with naming_file_in_errors(file.label), open(file.path, "rb") as opened:
         head = opened.read(HEAD_BYTES)
-    extensions = _extensions(file)
+    extensions = [each.lower() for each in Path(file.label).suffixes]
     is_gzip = head.startswith(GZIP_MAGIC) or extensions[-1:] == [".gz"]
     if is_gzip:
         return Content(_kind_in_gzip(file, extensions), True)
@@ -117,12 +117,6 @@ def decoded_head(head: bytes) -> str:
     """Decode the first bytes of a text file, as far as needed to recognise JSON."""
     is_utf16 = head.startswith((b"\xff\xfe", b"\xfe\xff"))
     return head.decode("utf-16" if is_utf16 else "utf-8-sig", errors="ignore")
-
-
-def _extensions(file: InputFile) -> list[str]:
-    if file.label == STDIN_LABEL:
-        return []
-    return [each.lower() for each in file.path.suffixes]
 
 
 def _kind_by_magic(file: InputFile, head: bytes) -> str | None:
@@ -179,9 +173,7 @@ def _kind_in_gzip(file: InputFile, extensions: list[str]) -> str:
 
 
 def _kind_by_extension(file: InputFile, extensions: list[str]) -> str:
-    if file.label == STDIN_LABEL:
-        return "text"
-    name = file.path.name
+    name = Path(file.label).name
     if set(extensions) & OTHER_COMPRESSIONS:
         raise _unsupported_compression(file)
     for each in reversed(extensions):
@@ -189,6 +181,8 @@ def _kind_by_extension(file: InputFile, extensions: list[str]) -> str:
             return KINDS_BY_EXTENSION[each]
     if extensions and extensions[-1] in REFUSED_EXTENSIONS:
         raise ValueError(f"Unsupported file type: {name}. {REFUSED_EXTENSIONS[extensions[-1]]}")
+    if file.is_stream:
+        return "text"
     raise ValueError(f"Unsupported file type: {name}. Use a {SUPPORTED_EXTENSIONS} file.")
 
 

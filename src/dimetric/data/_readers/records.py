@@ -137,6 +137,20 @@ def concatenated(parts: Sequence[Any]) -> Columns:
     return {name: _joined([_array(part[name]) for part in parts]) for name in names}
 
 
+def with_strings(columns: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return columns with numbers as strings in some of them, as in chunks of a text file."""
+    texts = {
+        name: typed_column(_known(_array(columns[name]).tolist()), as_strings=True)
+        for name in names
+        if name in columns
+    }
+    return columns | texts
+
+
+def _known(values: list[Any]) -> list[Any]:
+    return [None if is_missing_value(each) else each for each in values]
+
+
 def _array(column: Any) -> np.ndarray:
     return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
@@ -146,8 +160,7 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
     kinds = {"number" if each.dtype.kind in "iuf" else each.dtype.kind for each in parts}
     if len(kinds) == 1 and kinds != {"O"}:
         return np.concatenate(parts)
-    values = [value for part in parts for value in part.tolist()]
-    return typed_column([None if is_missing_value(each) else each for each in values])
+    return typed_column(_known([value for part in parts for value in part.tolist()]))
 
 
 def _numbers(values: list[Any], *, are_integers: bool) -> np.ndarray:
