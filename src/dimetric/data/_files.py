@@ -8,13 +8,13 @@ from typing import Any, Self
 from dimetric._names import listed_columns
 from dimetric.data._readers.arrays import ArrayReader
 from dimetric.data._readers.arrow import FeatherReader, ParquetReader
-from dimetric.data._readers.content import detect_content
+from dimetric.data._readers.content import Content, detect_content
 from dimetric.data._readers.dialect import Dialect
 from dimetric.data._readers.errors import naming_file_in_errors
 from dimetric.data._readers.excel import ExcelReader
 from dimetric.data._readers.json_lines import JsonReader
 from dimetric.data._readers.reader import Reader
-from dimetric.data._readers.records import concatenated
+from dimetric.data._readers.records import concatenated, with_strings
 from dimetric.data._readers.source import (
     InputFile,
     input_files,
@@ -68,8 +68,9 @@ class TableFile:
         """
         readers = []
         for file in input_files(source):
+            content = detect_content(file)
             with naming_file_in_errors(file.label):
-                readers.append(_open_reader(file, header, sheet, sql))
+                readers.append(_open_reader(file, content, header, sheet, sql))
         return cls(tuple(readers))
 
     @property
@@ -153,13 +154,15 @@ class TableFile:
         strings = set(string_columns)
         cells_per_chunk = CELLS_PER_CHUNK if cells_per_chunk is None else cells_per_chunk
         names = self.column_names() if len(self.readers) > 1 else []
+        are_mixed = len({type(each) for each in self.readers}) > 1
         for each in self.readers:
             with naming_file_in_errors(each.file.label):
                 for chunk in each.chunks(strings, cells_per_chunk):
                     # A model that was fitted without names matches columns by their positions.
                     order = [name for name in names if name in chunk]
-                    same = order == list(chunk) or not names
-                    yield chunk if same else {name: chunk[name] for name in order}
+                    if are_mixed or order != [name for name in chunk if names]:
+                        chunk = {name: chunk[name] for name in order}
+                    yield with_strings(chunk, strings) if are_mixed else chunk
 
     def _names_in(self, reader: Reader) -> list[str]:
         with naming_file_in_errors(reader.file.label):
@@ -183,10 +186,14 @@ def _columns(names: list[str]) -> str:
 
 
 def _open_reader(
-    file: InputFile, header: bool | None, sheet: str | int | None, sql: str | None
+    file: InputFile,
+    content: Content,
+    header: bool | None,
+    sheet: str | int | None,
+    sql: str | None,
 ) -> Reader:
     """Return the reader for the content of a file."""
-    kind, is_gzip = detect_content(file)
+    kind, is_gzip = content
     reader: Reader
     match kind:
         case "sqlite" | "duckdb":

@@ -7,7 +7,8 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from dimetric.data._readers.source import STDIN_LABEL, InputFile
+from dimetric.data._readers.errors import naming_file_in_errors
+from dimetric.data._readers.source import InputFile
 
 TEXT_EXTENSIONS = {".csv", ".tsv", ".txt", ".dat", ".data", ".tab"}
 JSON_EXTENSIONS = {".json", ".jsonl", ".ndjson"}
@@ -80,9 +81,9 @@ def detect_content(file: InputFile) -> Content:
     The content is stronger than the extension: a workbook that is called ``.csv`` is read as a
     workbook.
     """
-    with open(file.path, "rb") as opened:
+    with naming_file_in_errors(file.label), open(file.path, "rb") as opened:
         head = opened.read(HEAD_BYTES)
-    extensions = _extensions(file)
+    extensions = [each.lower() for each in Path(file.label).suffixes]
     is_gzip = head.startswith(GZIP_MAGIC) or extensions[-1:] == [".gz"]
     if is_gzip:
         return Content(_kind_in_gzip(file, extensions), True)
@@ -93,20 +94,29 @@ def detect_content(file: InputFile) -> Content:
         raise ValueError(
             f"{file.label} is a web page or an XML file, not a table. Download the table itself."
         )
+    if kind not in ("text", "json") and _is_text(head):
+        raise ValueError(
+            f"{file.label} holds text, although it is called {extensions[-1]}. Rename it to .csv, "
+            "or to .jsonl if it holds JSON."
+        )
     is_json = kind == "text" and JSON_START.match(decoded_head(head))
     return Content("json" if is_json else kind)
+
+
+def _is_text(head: bytes) -> bool:
+    """Return whether bytes are several lines of printable text."""
+    try:
+        text = head.decode("utf-8-sig") if len(head) < HEAD_BYTES else ""
+    except UnicodeDecodeError:
+        return False
+    lines = text.splitlines()
+    return len(lines) > 1 and all(each.replace("\t", " ").isprintable() for each in lines)
 
 
 def decoded_head(head: bytes) -> str:
     """Decode the first bytes of a text file, as far as needed to recognise JSON."""
     is_utf16 = head.startswith((b"\xff\xfe", b"\xfe\xff"))
     return head.decode("utf-16" if is_utf16 else "utf-8-sig", errors="ignore")
-
-
-def _extensions(file: InputFile) -> list[str]:
-    if file.label == STDIN_LABEL:
-        return []
-    return [each.lower() for each in file.path.suffixes]
 
 
 def _kind_by_magic(file: InputFile, head: bytes) -> str | None:
@@ -163,9 +173,7 @@ def _kind_in_gzip(file: InputFile, extensions: list[str]) -> str:
 
 
 def _kind_by_extension(file: InputFile, extensions: list[str]) -> str:
-    if file.label == STDIN_LABEL:
-        return "text"
-    name = file.path.name
+    name = Path(file.label).name
     if set(extensions) & OTHER_COMPRESSIONS:
         raise _unsupported_compression(file)
     for each in reversed(extensions):
@@ -173,6 +181,8 @@ def _kind_by_extension(file: InputFile, extensions: list[str]) -> str:
             return KINDS_BY_EXTENSION[each]
     if extensions and extensions[-1] in REFUSED_EXTENSIONS:
         raise ValueError(f"Unsupported file type: {name}. {REFUSED_EXTENSIONS[extensions[-1]]}")
+    if file.is_stream:
+        return "text"
     raise ValueError(f"Unsupported file type: {name}. Use a {SUPPORTED_EXTENSIONS} file.")
 
 

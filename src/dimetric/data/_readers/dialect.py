@@ -19,6 +19,7 @@ from typing import IO
 from dimetric.data._limits import check_n_columns
 from dimetric.data._readers.header import (
     COMMA_NUMBER,
+    COMMENT,
     POINT_NUMBER,
     Header,
     find_header,
@@ -63,6 +64,8 @@ class Dialect:
     skipped_lines : tuple of int
         Numbers of the lines that are neither data nor the header, from 0. They include the header
         if `names` are given.
+    has_empty_ends : bool
+        Whether a separator ends all lines but the header.
     notes : tuple of str
         Messages about skipped lines.
     """
@@ -73,6 +76,7 @@ class Dialect:
     encoding: str = "utf-8"
     names: tuple[str, ...] = field(default=(), repr=False)
     skipped_lines: tuple[int, ...] = field(default=(), repr=False)
+    has_empty_ends: bool = field(default=False, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -83,7 +87,7 @@ class Dialect:
         the encoding. Bytes that are not valid UTF-8 are decoded as Windows-1252, and bytes that
         Windows-1252 leaves undefined as Latin-1.
         """
-        return "strict" if self.encoding == "utf-16" else DECODING_ERROR_HANDLER
+        return "strict" if self.encoding.startswith("utf-16") else DECODING_ERROR_HANDLER
 
     def normalize(self, text: str) -> str:
         """Strip spaces from a value. Write a number with a decimal point and without thousands.
@@ -141,7 +145,14 @@ def detect_dialect(path: Path, header: bool | None = None, *, is_gzip: bool = Fa
     names = _checked_names(rows, found)
     skipped = _skipped_lines(lines, separator, found, bool(names), declared is not None)
     return Dialect(
-        separator, found.n_rows > 0, decimal, encoding, names, skipped, tuple(found.notes("line"))
+        separator,
+        found.n_rows > 0,
+        decimal,
+        encoding,
+        names,
+        skipped,
+        found.has_empty_ends,
+        tuple(found.notes("line")),
     )
 
 
@@ -183,6 +194,10 @@ def _encoding(head: bytes, is_whole: bool) -> str:
     """Return the encoding in which the first part of a file can be decoded."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
+    pairs = head[: len(head) // 2 * 2]
+    for encoding, zeros in (("utf-16-le", pairs[1::2]), ("utf-16-be", pairs[::2])):
+        if len(zeros) > 1 and zeros.count(0) > len(zeros) / 2:  # ASCII characters in two bytes
+            return encoding
     for encoding in ("utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8", "cp1252"):
         try:
             _decode_head(head, encoding, is_whole)
@@ -237,7 +252,7 @@ def _separator(lines: list[str]) -> str:
         if rank > best_rank or (rank >= best_rank and separator != ","):
             best_rank, best = rank, separator
     if best_rank[2] == 1 and lines:
-        widths = {len(each.split()) for each in lines}
+        widths = {len(each.split()) for each in lines if not COMMENT.match(each)}
         if len(widths) == 1 and widths != {1}:
             return SPACES
     return best

@@ -1,10 +1,13 @@
 """Name the file in errors of reading it."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dimetric._errors import error_text
+
+WRONG_WIDTH = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # error of pandas
 
 
 @contextmanager
@@ -29,8 +32,12 @@ def _reason(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "it does not fit into memory"
     text = error_text(error).removeprefix("Error tokenizing data. C error: ")
-    if text.startswith("Expected "):
-        return f"{text}; remove lines above the header and lines that are not table rows"
+    if found := WRONG_WIDTH.match(text):
+        expected, line, seen = found.groups()
+        return (
+            f"line {line} has {seen} values instead of {expected}; remove lines that are not rows "
+            "of the table, and quote values that contain the separator"
+        )
     if text.startswith("EOF inside string"):
         return f"a quoted value has no closing quote ({text.rpartition(' starting at ')[2]})"
     return "it has no columns" if text == "No columns to parse from file" else text

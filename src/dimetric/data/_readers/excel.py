@@ -15,10 +15,11 @@ from dimetric.data._readers.compressed import check_expansion
 from dimetric.data._readers.dialect import unique_names
 from dimetric.data._readers.header import Header, find_header
 from dimetric.data._readers.reader import Reader
-from dimetric.data._readers.records import Columns, columns_from_rows, limited_rows, row_chunks
+from dimetric.data._readers.records import BYTES_PER_CELL, Columns, columns_from_rows, row_chunks
 from dimetric.data._readers.source import InputFile
 
 HEAD_ROWS = 1000  # rows with values that detection uses
+ROWS_PER_PART = 100  # rows that are parsed at once, which may have 16,384 cells each
 DOCTYPE_BYTES = 2**16  # first bytes of a part that may declare entities
 ERROR_VALUES = {"#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#N/A", "#SPILL!"}
 NOT_A_WORKBOOK = "it is not a valid .xlsx file, or it is damaged"
@@ -135,12 +136,13 @@ def _opened(file: InputFile) -> Iterator[Any]:
         raise ImportError(
             "Reading an Excel file requires openpyxl: pip install 'dimetric[excel]'."
         ) from None
-    with _excel_errors():
-        workbook = openpyxl.load_workbook(file.path, read_only=True, data_only=True)
-    try:
-        yield workbook
-    finally:
-        workbook.close()
+    with open(file.path, "rb") as opened:  # openpyxl refuses paths with another extension
+        with _excel_errors():
+            workbook = openpyxl.load_workbook(opened, read_only=True, data_only=True)
+        try:
+            yield workbook
+        finally:
+            workbook.close()
 
 
 @contextmanager
@@ -163,18 +165,16 @@ def _rows(file: InputFile, workbook: Any, sheet: str) -> Iterator[Row]:
         worksheet.reset_dimensions()  # a wrong size in the file would hide rows, or add empty ones
         rows = worksheet.iter_rows(values_only=True)
 
-    def read_rows() -> Iterator[Row]:
-        while True:
-            with _excel_errors():
-                row = next(rows, None)
-            if row is None:
-                return
-            yield row
-
-    for row in limited_rows(read_rows(), file.path.stat().st_size):
-        cells = tuple(map(_value, row))
-        if any(each is not None for each in cells):
-            yield cells
+    n_cells, part = 0, [()]
+    while part:
+        with _excel_errors():
+            part = list(islice(rows, ROWS_PER_PART))
+        n_cells += sum(map(len, part))
+        check_expansion(n_cells * BYTES_PER_CELL, file.path.stat().st_size)
+        for row in filter(None, part):
+            cells = tuple(map(_value, row))
+            if any(each is not None for each in cells):
+                yield cells
 
 
 def _value(cell: Any) -> Any:

@@ -6,6 +6,7 @@ All functions take rows of texts, from the start of a text file or of a sheet.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from dimetric.data._missing import NUMBER_MISSING_MARKERS, marks_missing
@@ -17,6 +18,7 @@ MAX_TITLE_ROWS = 50
 POINT_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 COMMENT = re.compile(r"(#|%|//)\s*")
+YEAR = re.compile(r"(1[89]|20)\d\d")
 IN_BRACKETS = re.compile(r"[\[(].*[\])]")
 
 Row = Sequence[str]
@@ -35,12 +37,15 @@ class Header(NamedTuple):
         The column names, if they are not those of the only header row as written.
     has_units : bool
         Whether the row below the column names holds units.
+    has_empty_ends : bool
+        Whether all rows of data have an empty value at the end, without a name.
     """
 
     n_titles: int = 0
     n_rows: int = 1
     names: tuple[str, ...] = ()
     has_units: bool = False
+    has_empty_ends: bool = False
 
     @property
     def n_skipped(self) -> int:
@@ -75,7 +80,7 @@ def find_header(rows: Sequence[Row], decimal: str = ".", header: bool | None = N
     Examples
     --------
     >>> find_header([["Report"], ["size", "name"], ["1", "a"], ["2", "b"]])
-    Header(n_titles=1, n_rows=1, names=(), has_units=False)
+    Header(n_titles=1, n_rows=1, names=(), has_units=False, has_empty_ends=False)
     """
     if header is not None:
         return Header(n_rows=int(header))
@@ -90,14 +95,14 @@ def find_header(rows: Sequence[Row], decimal: str = ".", header: bool | None = N
     comment = COMMENT.match(body[0][0]) if body and body[0] else None
     first = body[0][0][comment.end() :] if comment else ""
     names = (first, *body[0][1:]) if first else ()
-    return Header(n_titles, 1, names, has_units)
+    return Header(n_titles, 1, names, has_units, _has_empty_ends(body))
 
 
 def has_header(rows: Sequence[Row], decimal: str) -> bool:
     """Return whether the first row holds column names.
 
     The row holds column names if a name stands above a column of numbers, or if its only numbers
-    are consecutive column numbers.
+    are consecutive column numbers or years.
     """
     if len(rows) < 2:
         return True
@@ -107,7 +112,20 @@ def has_header(rows: Sequence[Row], decimal: str) -> bool:
         return True
     if not all(each.isdecimal() and len(each) <= MAX_COLUMN_DIGITS for each in numbers.values()):
         return False
-    return {int(each) - i for i, each in numbers.items()} in ({0}, {1}, {-1}, set())
+    if {int(each) - i for i, each in numbers.items()} in ({0}, {1}, {-1}, set()):
+        return True
+    return _are_years(list(numbers.values())) and not any(
+        _are_years([row[i] for i in numbers if i < len(row)]) for row in rows[1:]
+    )
+
+
+def _are_years(texts: Sequence[str]) -> bool:
+    """Return whether texts are several years in order, as in a table with a column for each."""
+    if len(texts) < 2 or not all(map(YEAR.fullmatch, texts)):
+        return False
+    years = [int(each) for each in texts]
+    steps = {later - earlier for earlier, later in pairwise(years)}
+    return len(steps) == 1 and 0 not in steps
 
 
 def is_number(text: str, decimal: str) -> bool:
@@ -243,6 +261,11 @@ def _second_row_holds_units(body: Sequence[Row], decimal: str) -> bool:
         if not is_categorical or each in values:
             return False
     return True
+
+
+def _has_empty_ends(body: Sequence[Row]) -> bool:
+    n_names = len(body[0]) if body else 0
+    return len(body) > 1 and all(len(row) == n_names + 1 and not row[-1] for row in body[1:])
 
 
 def _is_empty(text: str) -> bool:

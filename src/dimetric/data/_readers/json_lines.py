@@ -64,12 +64,18 @@ class JsonReader(Reader):
 
     @cached_property
     def _names(self) -> list[str]:
-        names: dict[str, None] = {}
+        names: dict[str, bool] = {}  # whether a value of the column is known
         n_rows = 0
         for record in self._records():
-            names |= dict.fromkeys(record)
+            for name, value in record.items():
+                names[name] = value is not None or names.get(name, False)
+            check_n_columns(len(names))
             n_rows += 1
-        check_n_columns(len(names))
+        if not names:
+            raise ValueError("it has no records")
+        # {"a": null} next to {"a": {"b": 1}} is no column of its own.
+        objects = {each.rpartition(".")[0] for each in names if "." in each}
+        names = {each: known for each, known in names.items() if known or each not in objects}
         # Records with different keys may make a large table of missing values.
         check_expansion(n_rows * len(names) * BYTES_PER_CELL, self.file.path.stat().st_size)
         return list(names)

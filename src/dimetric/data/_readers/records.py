@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from dimetric.data._missing import is_missing_value
-from dimetric.data._readers.compressed import check_expansion
 
-BYTES_PER_CELL = 8  # size of a value in memory
+BYTES_PER_CELL = 32  # size of a Python object and the reference to it
 NESTED_TYPES = (list, tuple, dict, set, frozenset, np.ndarray, bytes, bytearray, memoryview)
 MAX_INTEGER = 2**63
 
@@ -56,15 +55,6 @@ def row_chunks(
         columns = columns_from_rows(names, part, string_columns)
         nested = nested_columns(columns)
         yield {name: values for name, values in columns.items() if name not in nested}
-
-
-def limited_rows(rows: Iterable[Sequence[Any]], file_bytes: int) -> Iterator[Sequence[Any]]:
-    """Yield rows. Raise if there are suspiciously many cells for the size of the file."""
-    n_cells = 0
-    for row in rows:
-        n_cells += len(row)
-        check_expansion(n_cells * BYTES_PER_CELL, file_bytes)
-        yield row
 
 
 def typed_column(values: list[Any], as_strings: bool = False) -> np.ndarray:
@@ -147,6 +137,20 @@ def concatenated(parts: Sequence[Any]) -> Columns:
     return {name: _joined([_array(part[name]) for part in parts]) for name in names}
 
 
+def with_strings(columns: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return columns with numbers as strings in some of them, as in chunks of a text file."""
+    texts = {
+        name: typed_column(_known(_array(columns[name]).tolist()), as_strings=True)
+        for name in names
+        if name in columns
+    }
+    return columns | texts
+
+
+def _known(values: list[Any]) -> list[Any]:
+    return [None if is_missing_value(each) else each for each in values]
+
+
 def _array(column: Any) -> np.ndarray:
     return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
@@ -156,8 +160,7 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
     kinds = {"number" if each.dtype.kind in "iuf" else each.dtype.kind for each in parts}
     if len(kinds) == 1 and kinds != {"O"}:
         return np.concatenate(parts)
-    values = [value for part in parts for value in part.tolist()]
-    return typed_column([None if is_missing_value(each) else each for each in values])
+    return typed_column(_known([value for part in parts for value in part.tolist()]))
 
 
 def _numbers(values: list[Any], *, are_integers: bool) -> np.ndarray:

@@ -27,10 +27,13 @@ class InputFile(NamedTuple):
         Path of the file. Standard input is copied to a temporary file.
     label : str
         Name of the file in messages.
+    is_stream : bool
+        Whether the file was a stream, such as a pipe, whose name need not have an extension.
     """
 
     path: Path
     label: str
+    is_stream: bool = False
 
 
 def table_name(path: Path) -> str:
@@ -88,7 +91,7 @@ def input_files(source: str | Path | Iterable[str | Path]) -> list[InputFile]:
 
 def _input_file(path: str | Path) -> InputFile:
     if str(path) == STDIN:
-        return InputFile(_spooled_input(), STDIN_LABEL)
+        return InputFile(_spooled_input(), STDIN_LABEL, True)
     file = InputFile(Path(path), str(path))
     if file.path.is_dir():
         raise IsADirectoryError(f"{path} is a directory, not a file.")
@@ -97,7 +100,7 @@ def _input_file(path: str | Path) -> InputFile:
         raise FileNotFoundError(f"There is no file {path}.")
     if not file.path.is_file():  # a pipe, such as /dev/stdin, can be read only once
         with open(file.path, "rb") as stream:
-            return InputFile(_spooled(stream, str(path)), str(path))
+            return InputFile(_spooled(stream, str(path)), str(path), True)
     if not file.path.stat().st_size:
         raise ValueError(f"{path} is empty.")
     return file

@@ -104,9 +104,21 @@ class SqlReader(Reader):
         return [*notes, self.table_note] if self.table_note else notes
 
     @cached_property
+    def _table_frame(self) -> Any:
+        """The table of a file that is not a database, as a data frame that DuckDB can query."""
+        assert self.table is not None
+        table = self.table.read()
+        if not isinstance(table, dict):
+            return table
+        import pandas
+
+        return pandas.DataFrame(table)
+
+    @cached_property
     def _names(self) -> tuple[str, ...]:
-        with self._cursor() as cursor:
-            names = [str(column[0]) for column in cursor.description or ()]
+        with closing(self._connection()) as connection, _sql_errors():
+            description = connection.execute(self.sql).description
+        names = [str(column[0]) for column in description or ()]
         if not names:
             raise ValueError(SELECT_ONLY)
         check_n_columns(len(names))
@@ -126,6 +138,8 @@ class SqlReader(Reader):
         """Run the query."""
         with closing(self._connection()) as connection, _sql_errors():
             cursor = connection.execute(self.sql)
+            if self.database == "duckdb" and any(map(_has_time_zone, cursor.description)):
+                cursor = connection.execute(_without_time_zones(self.sql, cursor.description))
             yield cursor
 
     def _connection(self) -> Any:
@@ -138,7 +152,7 @@ class SqlReader(Reader):
                 connection = duckdb.connect(str(self.file.path), True, SAFE_CONFIG)
             else:
                 connection = duckdb.connect(":memory:", config=SAFE_CONFIG)
-                connection.register(TABLE_NAME, _data_frame(self.table.read()))
+                connection.register(TABLE_NAME, self._table_frame)
             connection.execute("SET python_enable_replacements = false")
             connection.execute("SET lock_configuration = true")
             return connection
@@ -172,13 +186,19 @@ def _check_is_select(duckdb: Any, sql: str) -> None:
         raise ValueError(SELECT_ONLY)
 
 
-def _data_frame(table: Any) -> Any:
-    """Return a table as a data frame that DuckDB can query."""
-    if not isinstance(table, dict):
-        return table
-    import pandas
+def _has_time_zone(column: tuple[Any, ...]) -> bool:
+    return "WITH TIME ZONE" in str(column[1]).upper() or "TIMESTAMPTZ" in str(column[1]).upper()
 
-    return pandas.DataFrame(table)
+
+def _without_time_zones(sql: str, description: list[tuple[Any, ...]]) -> str:
+    """Return a query for local times, because DuckDB needs another package for time zones."""
+    names = [f"c{i}" for i in range(len(description))]
+    columns = [
+        f"CAST({name} AS TIMESTAMP)" if _has_time_zone(column) else name
+        for name, column in zip(names, description, strict=True)
+    ]
+    query = sql.strip().rstrip(";")
+    return f"SELECT {', '.join(columns)} FROM ({query}\n) AS query({', '.join(names)})"
 
 
 def _quoted(name: str) -> str:
