@@ -406,3 +406,22 @@ def test_size_of_a_page_with_many_points(drawn, record):
 def test_each_score_is_explained(score):
     assert score_meaning(score, "{x}").endswith(".")
     assert ("{x}" in score_meaning(score, "{x}")) == (score in ("r2", "mae"))
+
+
+def test_long_class_names_stay_distinct(record):
+    names = [f"the population, number {i}, of the north-western coast" for i in range(14)]
+    record = replace(record, y=np.array(names)[np.arange(60) % 14], classes=dict.fromkeys(names, 4))
+    content = render_report(record)
+    words = Page(content).words
+    assert "✗ 101 (…1…), ✗ 103 (…3…)" in words
+    legend = re.search('<ul class="legend">(.*?)</ul>', content, re.DOTALL)[1]
+    assert legend.count("<li>") == 14
+    assert re.search(r"--light:#0072B2;--dark:#2F8FD8\">●</i> …0…</li>", legend)
+
+
+def test_learners_dropped_for_one_reason_share_a_note(record):
+    choice = replace(
+        record.choice, dropped={"A": "It is slow.", "B": "It failed.", "C": "It is slow."}
+    )
+    words = Page(render_report(replace(record, choice=choice))).words
+    assert "A and C were dropped. It is slow. B was dropped. It failed." in words

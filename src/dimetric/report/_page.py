@@ -5,26 +5,22 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimetric.report._outcome import outcome, rope_note
-from dimetric.report._picture import Picture
 from dimetric.report._records import (
     BASELINE,
-    ChangedNeighbors,
     Choice,
-    ExplainedChange,
     Insight,
     ReportRecord,
 )
 from dimetric.report._task import number_text
-from dimetric.report._text import cut_end, cut_middle, percent, score_meaning
+from dimetric.report._text import cut_end, cut_middle, distinct_names, percent, score_meaning
 
 if TYPE_CHECKING:
-    import numpy as np
     from jinja2 import Environment
 
 __all__ = ["render_report", "render_summary"]
 
 MAX_BARS = 15  # bars shown for classes, and for features
-MAX_CORRECTED_EXAMPLES, MAX_NEW_ERROR_EXAMPLES = 3, 1  # rows shown with their neighbours
+MAX_NAME_LENGTH = 32  # characters of the name of a bar
 
 
 class _Outcome(NamedTuple):
@@ -33,33 +29,6 @@ class _Outcome(NamedTuple):
     text: str
     probability: float
     color: str
-
-
-class _Neighbor(NamedTuple):
-    row: int
-    label: Any
-    same_class: bool
-
-
-class _Example(NamedTuple):
-    """A row whose prediction changed, with its neighbours under both distances."""
-
-    row: int
-    label: Any
-    before: list[_Neighbor]
-    after: list[_Neighbor]
-    predicted_before: str = ""  # of numbers
-    predicted_after: str = ""
-
-
-class _Explanation(NamedTuple):
-    """A row with a removed and an added neighbour, and a plot of the distances to both."""
-
-    row: int
-    removed: int
-    added: int
-    feature: str  # that makes the removed neighbour distant
-    picture: Picture
 
 
 def render_report(record: ReportRecord) -> str:
@@ -75,6 +44,7 @@ def render_report(record: ReportRecord) -> str:
     str
         The page. Plots are embedded in it, and it loads no other files.
     """
+    from dimetric.report import _changes as changes
     from dimetric.report import _pictures as pictures
 
     choice, insight = record.choice, record.insight
@@ -91,14 +61,14 @@ def render_report(record: ReportRecord) -> str:
             distribution=_distribution(record) if is_regression else {},
             errors=_mean_errors(insight),
             outcomes=_outcomes(choice, record.rope),
-            listed_classes=dict(list(record.classes.items())[:MAX_BARS]),
-            listed_features=dict(list(insight.importance.items())[:MAX_BARS]),
+            listed_classes=_first_bars(record.classes),
+            listed_features=_first_bars(insight.importance),
             dropped_notes=_dropped_notes(choice),
             pictures=pictures.draw_all(record),
-            legend_fits=len(record.classes) <= pictures.MAX_LEGEND_CLASSES,
+            legend=[] if is_regression else pictures.class_legend(record.y[insight.rows]),
             n_heat_map_features=min(pictures.MAX_HEAT_MAP_FEATURES, len(record.feature_names)),
-            examples=_examples(record),
-            explanations=_explanations(record),
+            examples=changes.examples(record),
+            explanations=changes.explanations(record),
             usage=_usage(record),
             versions=", ".join(f"{name} {each}" for name, each in record.versions.items()),
         )
@@ -210,61 +180,25 @@ def _mean_errors(insight: Insight) -> tuple[str, str]:
     return before, after
 
 
+def _first_bars(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the first values, by names that are short and distinct."""
+    shown = dict(list(values.items())[:MAX_BARS])
+    return dict(zip(distinct_names(list(shown), MAX_NAME_LENGTH), shown.values(), strict=True))
+
+
 def _dropped_notes(choice: Choice) -> list[str]:
-    return [f"{name} was dropped. {reason}" for name, reason in choice.dropped.items()]
+    """Return a note for each reason why learners were dropped."""
+    names_by_reason: dict[str, list[str]] = {}
+    for name, reason in choice.dropped.items():
+        names_by_reason.setdefault(reason, []).append(name)
+    return [
+        f"{_listed(names)} {'was' if len(names) == 1 else 'were'} dropped. {reason}"
+        for reason, names in names_by_reason.items()
+    ]
 
 
-def _examples(record: ReportRecord) -> list[_Example]:
-    insight = record.insight
-    corrected = insight.corrected_errors[:MAX_CORRECTED_EXAMPLES]
-    new = insight.new_errors[:MAX_NEW_ERROR_EXAMPLES]
-    return [_example(record, each) for each in [*corrected, *new]]
-
-
-def _example(record: ReportRecord, changed: ChangedNeighbors) -> _Example:
-    y, predictions = record.y, record.insight.predictions
-
-    def shown(label: Any) -> Any:
-        return label if predictions is None else number_text(float(label))
-
-    def neighbors(rows: "np.ndarray") -> list[_Neighbor]:
-        same = [y[i] == y[changed.row] for i in rows]
-        return [_Neighbor(record.rows[i], shown(y[i]), s) for i, s in zip(rows, same, strict=True)]
-
-    example = _Example(
-        record.rows[changed.row],
-        shown(y[changed.row]),
-        neighbors(changed.before),
-        neighbors(changed.after),
-    )
-    if predictions is None:
-        return example
-    i = list(predictions.rows).index(changed.row)
-    before, after = shown(predictions.before[i]), shown(predictions.after[i])
-    return example._replace(predicted_before=before, predicted_after=after)
-
-
-def _explanations(record: ReportRecord) -> list[_Explanation]:
-    """Explain changed neighbours, unless the fitted model uses the Euclidean distance."""
-    if record.choice.chosen == BASELINE:
-        return []
-    return [_explanation(record, each) for each in record.insight.explained_changes]
-
-
-def _explanation(record: ReportRecord, change: ExplainedChange) -> _Explanation:
-    from dimetric.report import _pictures as pictures
-
-    row, removed, added = (
-        record.rows[each] for each in (change.row, change.removed.row, change.added.row)
-    )
-    totals = [number_text(float(each.parts.sum())) for each in (change.removed, change.added)]
-    titles = (
-        f"row {removed}, removed (total {totals[0]})",
-        f"row {added}, new (total {totals[1]})",
-    )
-    picture = pictures.draw_explanation(change, titles, record.feature_names)
-    feature = record.feature_names[change.removed.parts.argmax()]
-    return _Explanation(row, removed, added, feature, picture)
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _usage(record: ReportRecord) -> list[str]:

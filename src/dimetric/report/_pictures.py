@@ -1,7 +1,7 @@
 """Draw the plots of a report."""
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from dimetric.report._records import (
     PredictedNumbers,
     ReportRecord,
 )
-from dimetric.report._text import cut_middle
+from dimetric.report._text import cut_middle, distinct_names
 
 MAX_TICKS = 5  # on an axis whose tick labels are long
 MAX_HEAT_MAP_FEATURES = 20  # rows and columns whose names stay readable
@@ -25,7 +25,11 @@ POINT_AREA = 16  # of a row in a plot of predictions, in square points
 MAX_POINT_COUNT = 20  # rows with equal numbers that enlarge a point
 AXIS_MARGIN = 0.04  # between the points and the edge of a plot, relative to the range of the points
 MAX_EXPLAINED_FEATURES = 5  # bars of a distance, without the bar of all other features
-MAX_CENTRE_LABEL_LENGTH = 3  # characters; longer names at the centres of classes would overlap
+# The filled and the open characters that look like each marker.
+GLYPHS = {
+    "o": "●○", "s": "■□", "^": "▲△", "D": "◆◇", "v": "▼▽", "P": "✚✛", "X": "✖✕", "<": "◀◁",
+    ">": "▶▷", "p": "⬟⬠", "*": "★☆", "h": "⬢⬡",
+}  # fmt: skip
 
 
 def draw_all(record: ReportRecord) -> dict[str, Picture]:
@@ -135,7 +139,7 @@ def _scatter_plots(record: ReportRecord, names: tuple[str, str]) -> tuple[Pictur
         display = partial(EmbeddingDisplay, y=y, by="numbers", target_name=target)
     else:
         labels, legend = _labels(y)
-        display = partial(EmbeddingDisplay, y=labels, legend=legend)
+        display = partial(EmbeddingDisplay, y=labels, by="classes", legend=legend)
     before, after = (
         draw_picture(3.6, display(Z, title=name))
         for Z, name in zip((insight.before, insight.after), names, strict=True)
@@ -197,15 +201,46 @@ class _PredictedAgainstTrue:
 
 
 def _labels(y: np.ndarray) -> tuple[np.ndarray, str]:
-    """Return a short class name for each sample, and the position of the legend."""
+    """Return the class name of each sample, and the position of the legend.
+
+    With many classes, the page has a legend (see `class_legend`), and the plot has none.
+    """
     classes, codes = np.unique(y.astype(str), return_inverse=True)
-    short_names = np.array([cut_middle(each, MAX_LABEL_LENGTH) for each in classes])
-    if len(set(short_names)) < len(classes):  # the names differ only in the part that was removed
-        short_names = np.array([f"class {i + 1}" for i in range(len(classes))])
+    if len(classes) > MAX_LEGEND_CLASSES:
+        return y.astype(str), "none"
+    names = np.array(distinct_names(list(classes), MAX_LABEL_LENGTH))
+    return names[codes], "beside"
+
+
+class ClassMark(NamedTuple):
+    """A class in the legend of a page: its marker, and its colours on light and dark pages."""
+
+    name: str
+    glyph: str
+    light: str
+    dark: str
+
+
+def class_legend(y: np.ndarray) -> list[ClassMark]:
+    """Return the marks of the plotted classes, or nothing if the plots have a legend.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+        Classes of the plotted samples.
+    """
+    from dimetric.plot._labels import sorted_classes
+    from dimetric.plot._palette import DARK, LIGHT
+
+    classes, _ = sorted_classes(np.unique(y.astype(str)))
     if len(classes) <= MAX_LEGEND_CLASSES:
-        return short_names[codes], "beside"
-    fits = max(map(len, short_names)) <= MAX_CENTRE_LABEL_LENGTH
-    return short_names[codes], "centres" if fits else "none"
+        return []
+    names = distinct_names(list(classes), MAX_AXIS_NAME_LENGTH)
+    pairs = zip(LIGHT.class_styles(len(names)), DARK.class_styles(len(names)), strict=True)
+    return [
+        ClassMark(name, GLYPHS[light.marker][not light.filled], light.color, dark.color)
+        for name, (light, dark) in zip(names, pairs, strict=True)
+    ]
 
 
 def _heat_map(metric: np.ndarray, names: list[str]) -> Picture:
@@ -214,5 +249,5 @@ def _heat_map(metric: np.ndarray, names: list[str]) -> Picture:
 
     largest = np.argsort(-np.diag(metric), kind="stable")[:MAX_HEAT_MAP_FEATURES]
     shown = np.sort(largest)
-    labels = [cut_middle(names[i], MAX_LABEL_LENGTH) for i in shown]
+    labels = distinct_names([names[i] for i in shown], MAX_LABEL_LENGTH)
     return draw_picture(4.6, MetricDisplay(metric[np.ix_(shown, shown)], feature_names=labels))

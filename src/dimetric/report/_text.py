@@ -1,5 +1,6 @@
 """Format numbers, explain scores, and shorten long names to fit into pages and plots."""
 
+from collections.abc import Sequence
 from typing import Any
 
 SCORE_MEANINGS = {
@@ -60,3 +61,23 @@ def cut_middle(value: Any, max_length: int) -> str:
     if len(text) <= max_length:
         return text
     return f"{text[: max_length // 2]}…{text[1 - (max_length + 1) // 2 :]}"
+
+
+def distinct_names(names: Sequence[object], max_length: int) -> list[str]:
+    """Shorten names so that they stay distinct.
+
+    Parts that all names have in common are omitted. If this does not help, numbers are appended.
+
+    Examples
+    --------
+    >>> distinct_names(["height of the left part", "height of the right part"], 12)
+    ['…left…', '…right…']
+    >>> distinct_names(["a long name, first", "a lame name, first"], 6)
+    ['a l…st 1', 'a l…st 2']
+    """
+    from dimetric.plot._labels import short_names
+
+    short = short_names(names, max_length, cut_middle) if names else []
+    if len(set(short)) == len(set(map(str, names))):
+        return short
+    return [f"{name} {i + 1}" for i, name in enumerate(short)]
