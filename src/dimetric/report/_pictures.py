@@ -17,6 +17,7 @@ from dimetric.report._records import (
     ReportRecord,
 )
 from dimetric.report._text import cut_middle
+from dimetric.selection._curve_result import LearningCurve
 
 WIDTH_INCHES = 5.2  # narrow, so that text stays readable on a phone
 DOTS_PER_INCH = 150
@@ -51,7 +52,15 @@ def draw_all(record: ReportRecord) -> dict[str, str]:
         pictures |= {"predicted_before": before, "predicted_after": after}
     if insight.metric is not None:
         pictures["metric"] = _heat_map(insight.metric, record.feature_names)
+    if record.curve is not None:
+        pictures["curve"] = _picture(3.2, _learning_curve(record.curve))
     return pictures
+
+
+def _learning_curve(curve: LearningCurve) -> Any:
+    from dimetric.plot import SampleSizeDisplay
+
+    return SampleSizeDisplay({"": curve})
 
 
 def draw_explanation(

@@ -7,6 +7,7 @@ import numpy as np
 
 from dimetric.quality._neighborhood import ExplainedNeighbor
 from dimetric.report._task import CLASSIFICATION, Task
+from dimetric.selection._curve_result import LearningCurve
 from dimetric.stats._bayes import Posterior
 from dimetric.stats._verdict import verdict
 
@@ -297,6 +298,10 @@ class ReportRecord:
         Versions of Python and of packages, by name.
     reading : str
         A sentence that says how the target is read and how to change that, or "".
+    advice : list of str
+        Sentences that say what to use, what to expect, and what limits the answer.
+    curve : LearningCurve or None
+        Learning curve of the chosen distance.
     """
 
     name: str
@@ -318,3 +323,5 @@ class ReportRecord:
     seconds: float
     versions: dict[str, str]
     reading: str = ""
+    advice: list[str] = field(default_factory=list)
+    curve: LearningCurve | None = None
