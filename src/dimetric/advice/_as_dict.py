@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimetric.report._records import LearnerRow
+from dimetric.selection._curve_result import LearningCurve
 
 if TYPE_CHECKING:
     from dimetric.advice._comparison import Comparison
@@ -53,6 +54,8 @@ def comparison_dict(comparison: "Comparison") -> dict[str, Any]:
         "references": _listed(choice.reference_table, choice.references),
         "dropped": choice.dropped,
         "verdict": verdict,
+        "advice": comparison.advice,
+        "learning_curve": _curve(comparison.curve),
         "model": comparison.learner_description,
         "seconds": comparison.seconds,
     }
@@ -69,3 +72,16 @@ def _listed(rows: list[LearnerRow], scores: dict[str, np.ndarray]) -> list[dict[
         }
         for row in rows
     ]
+
+
+def _curve(curve: LearningCurve | None) -> dict[str, Any] | None:
+    if curve is None:
+        return None
+    return {
+        "rows": curve.sizes,
+        "scores": curve.scores,
+        "mean": curve.mean,
+        "interval": curve.interval,
+        "gain": curve.gain._asdict(),
+        "statement": curve.statement,
+    }

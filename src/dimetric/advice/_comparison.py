@@ -6,26 +6,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from dimetric._files import atomic_write
-from dimetric._versions import installed_versions
+from dimetric.advice._guidance.curve import comparison_curve
+from dimetric.advice._guidance.fitted_model import fit_model, model_description
+from dimetric.advice._guidance.growing_fit import FittedRows
+from dimetric.advice._guidance.sentences import advice
 from dimetric.advice._insight import insight
-from dimetric.advice._model import table_pipeline
-from dimetric.advice._race_options import predicts
+from dimetric.advice._race_options import Callback, RaceOptions
 from dimetric.advice._samples import LabelledSamples
 from dimetric.advice._settings import SETTINGS
-from dimetric.advice._stratified import MIN_ROWS_PER_CLASS, strata, stratified_rows
-from dimetric.report._outcome import outcome, references_note
-from dimetric.report._records import Choice, Insight, ReportRecord
+from dimetric.advice._show import comparison_html, comparison_text, report_record
+from dimetric.report._outcome import outcome
+from dimetric.report._records import Choice, Insight
+from dimetric.selection._curve_result import LearningCurve
 from dimetric.stats._bayes import Posterior
 
 __all__ = ["Comparison"]
-
-REPORTED_PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
 
 T = TypeVar("T")
 
@@ -126,9 +127,10 @@ class Comparison:
         """The fitted model, which accepts new rows with the same columns.
 
         It encodes columns, scales features, and predicts classes or numbers by nearest neighbours
-        under the distance that `chosen` names. It is fitted to as many rows as the budget allows.
+        under the distance that `chosen` names. It is fitted to all rows, or to as many as the rest
+        of the budget allows.
         """
-        return self._timed("learner", self._fit)
+        return self._fitted.model
 
     @cached_property
     def insight(self) -> Insight:
@@ -150,23 +152,51 @@ class Comparison:
             ),
         )
 
+    @cached_property
+    def curve(self) -> LearningCurve | None:
+        """Learning curve of the distance that `chosen` names.
+
+        It shows whether more rows would help. It is None if the table has too few rows for it.
+        """
+        return self._curve()
+
+    @cached_property
+    def advice(self) -> list[str]:
+        """Up to three sentences: what to use, what to expect on new data, what limits the answer.
+
+        They use the learning curve, which is computed on first use.
+        """
+        curve = self.curve
+        return self._timed(
+            "advice", lambda: advice(self.samples, self.choice, curve, self.n_neighbors)
+        )
+
     @property
     def learner_description(self) -> str:
         """One or two sentences that describe the fitted model."""
-        samples, n, n_fitted = self.samples, len(self.samples.y), self._n_model_rows
-        params = ", ".join(f"{name}={value!r}" for name, value in self.choice.params.items())
-        name = f"{self.best} ({params})" if params else self.best
-        distance = name if self.chosen == self.best else "the Euclidean distance"
-        verb = f"predicts {samples.target}" if samples.task.is_regression else "classifies"
-        by_itself = self.chosen == self.best and predicts(self.choice.learner)
-        by = name if by_itself else f"{self.n_neighbors} nearest neighbours under {distance}"
-        model = f"The model {verb} by {by}"
-        if n_fitted == n:
-            return f"{model}, trained on all {n:,} rows."
-        return (
-            f"{model}, trained on a random {n_fitted:,} of {n:,} rows. Use 'dimetric fit' to "
-            "train on all rows (slower)."
-        )
+        return model_description(self.samples, self.choice, self.n_neighbors, self._fitted.n_rows)
+
+    def compute(self, callback: Callback | None = None) -> Self:
+        """Compute the learning curve, the insight, the advice and the fitted model.
+
+        Otherwise, each of them is computed on first use.
+
+        Parameters
+        ----------
+        callback : callable, optional
+            Called as ``callback(stage, n_done, n_all)`` before and during each stage. The stages
+            are "curve", "insight" and "model".
+        """
+        report = callback or (lambda stage, n_done, n_all: None)
+        report("curve", 0, 1)
+        if "curve" not in vars(self):
+            vars(self)["curve"] = self._curve(lambda n_done, n_all: report("curve", n_done, n_all))
+        report("insight", 0, 1)
+        _ = self.insight, self.advice
+        report("model", 0, 1)
+        _ = self.learner
+        report("model", 1, 1)
+        return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Map rows into a space where the Euclidean distance equals the learned distance.
@@ -210,7 +240,7 @@ class Comparison:
         from dimetric.report._page import render_report
 
         with atomic_write(path) as temporary:
-            record = self._record(None if model_file is None else str(model_file))
+            record = report_record(self, None if model_file is None else str(model_file))
             temporary.write_text(render_report(record), encoding="utf-8")
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -230,67 +260,60 @@ class Comparison:
         save(self.learner, path, about=about)
 
     def __repr__(self) -> str:
-        (n, d), task = self.samples.X.shape, self.samples.task
-        scores = ", ".join(f"{row.learner} {task.text(row.score)}" for row in self.choice.table)
-        contents = task.reading if task.is_regression else f"{len(self.samples.classes)} classes"
-        lines = [
-            f"Comparison({n} samples, {d} features, {contents})",
-            self.verdict,
-            f"Cross-validated {task.score_name}: {scores}",
-            references_note(self.choice),
-            self.samples.reading,
-            *self.notes,
-        ]
-        return "\n  ".join(filter(None, lines))
+        return comparison_text(self)
 
     def _repr_html_(self) -> str | None:
         """Return a summary for notebooks, or None without Jinja2 (notebooks then show the repr)."""
-        from dimetric.report._page import render_summary
+        return comparison_html(self)
 
-        samples = self.samples
-        try:
-            return render_summary(
+    @cached_property
+    def _fitted(self) -> FittedRows[Pipeline]:
+        """The fitted model, and the number of rows that it was fitted to."""
+        curve = self.curve
+        left = self.budget - self.seconds
+        if "insight" not in vars(self):
+            left -= SETTINGS.insight_fraction * self.budget
+        return self._timed(
+            "learner",
+            lambda: fit_model(
+                self.samples,
                 self.choice,
-                classes=samples.classes,
-                n_rows=len(samples.y),
-                n_features=samples.X.shape[1],
+                curve,
                 n_neighbors=self.n_neighbors,
-                target=samples.target,
-                notes=[*filter(None, [samples.reading]), *samples.notes],
-            )
-        except ImportError:
-            return None
+                seconds=left,
+                random_state=self.random_state,
+            ),
+        )
 
     @property
-    def _n_model_rows(self) -> int:
-        """Number of rows that the model can be fitted to in the time reserved for it."""
-        choice, n_folds = self.choice, self.samples.n_folds
-        seconds = SETTINGS.model_fraction * SETTINGS.choice_fraction * self.budget
-        seconds = max(seconds, SETTINGS.min_model_seconds)
-        n_fitted = choice.n_race_rows * (n_folds - 1) / n_folds  # in each fold of the race
-        # The time of a fit grows with the number of pairs of rows.
-        growth = (seconds / max(choice.fit_seconds[choice.chosen], SETTINGS.min_fit_seconds)) ** 0.5
-        max_rows = int(min(SETTINGS.max_model_rows, max(n_fitted, growth * n_fitted)))
-        return min(len(self.samples.y), max_rows)
+    def _curve_seconds(self) -> float:
+        """Time of the learning curve: more if the comparison has left much of the budget."""
+        left = (1 - SETTINGS.insight_fraction) * self.budget - self.seconds
+        return max(SETTINGS.curve_fraction * self.budget, SETTINGS.max_curve_part * left)
 
-    def _fit(self) -> Pipeline:
-        table, y, n_rows = self.samples.table, self.samples.y, self._n_model_rows
-        rows = np.arange(len(y))
-        if n_rows < len(y):
-            rng, task = np.random.default_rng(self.random_state), self.samples.task
-            # The model must know all classes.
-            rows = stratified_rows(
-                rows, strata(y, task.is_regression), n_rows, MIN_ROWS_PER_CLASS, rng
-            )
-        model = table_pipeline(
-            self.choice.learner if self.chosen == self.best else None,
-            n_neighbors=self.n_neighbors,
+    def _curve(self, callback: Callable[[int, int], None] | None = None) -> LearningCurve | None:
+        samples = self.samples
+        options = RaceOptions(
+            self.n_neighbors,
+            samples.n_folds,
+            None,
+            self.random_state,
+            groups=samples.groups,
+            encoder=samples.coded.encoder,
+            task=samples.task,
             scale=self.choice.scale,
-            missing=self.samples.missing,
-            is_regression=self.samples.task.is_regression,
         )
-        steps = model.fit(table.take(rows), y[rows]).steps
-        return Pipeline(steps if table.reducer is None else [("reduce", table.reducer), *steps])
+        return self._timed(
+            "curve",
+            lambda: comparison_curve(
+                samples.coded.codes,
+                samples.y,
+                self.choice,
+                options,
+                seconds=self._curve_seconds,
+                callback=callback,
+            ),
+        )
 
     def _timed(self, what: str, compute: Callable[[], T]) -> T:
         """Call a function with warnings ignored, and add its time to ``seconds``."""
@@ -300,28 +323,3 @@ class Comparison:
             result = compute()
         self._seconds[what] = perf_counter() - started
         return result
-
-    def _record(self, model_file: str | None) -> ReportRecord:
-        samples = self.samples
-        return ReportRecord(
-            name=samples.table.name,
-            source=samples.table.source,
-            target=samples.target,
-            y=samples.y,
-            rows=samples.table.rows,
-            feature_names=samples.feature_names,
-            classes=samples.classes,
-            notes=samples.notes,
-            n_neighbors=self.n_neighbors,
-            n_folds=samples.n_folds,
-            rope=self.rope,
-            random_state=self.random_state,
-            choice=self.choice,
-            insight=self.insight,
-            model_file=model_file,
-            model_description=self.learner_description,
-            seconds=self.seconds,
-            versions=installed_versions(REPORTED_PACKAGES),
-            reading=samples.reading,
-            budget=self.budget,
-        )

@@ -82,14 +82,17 @@ class RaceSettings:
     max_final_repeats : int
         Largest number of times that the final splits the rows into folds. The correlated t-test
         gains little from more.
-    model_fraction : float
-        Approximate time for fitting the model, relative to the time for the race, the final and
-        the tuning together. It determines the number of rows that the model is fitted to.
+    curve_fraction : float
+        Fraction of the budget that the learning curve may take in any case.
+    max_curve_part : float
+        Part of what is left of the budget that the learning curve may take.
+    insight_fraction : float
+        Fraction of the budget that is reserved for the insight while it is not computed.
     min_model_seconds : float
-        Smallest time limit for fitting the model.
-    max_model_rows : int
-        Largest number of rows that the model is fitted to. A nearest-neighbour classifier
-        stores all of them.
+        Smallest time limit for fitting the model. Otherwise, it is what is left of the budget.
+    max_model_values : int
+        Largest number of values (rows x features) that the model is fitted to. A nearest-neighbour
+        classifier stores all of them.
     max_insight_rows : int
         Largest number of rows used by the insight. More rows would not change its plots.
     insight_test_fraction : float
@@ -135,9 +138,11 @@ class RaceSettings:
     min_tuning_members: int = 9
     min_tuning_rows: int = 45
     max_final_repeats: int = 10
-    model_fraction: float = 0.1
+    curve_fraction: float = 0.08
+    max_curve_part: float = 0.4
+    insight_fraction: float = 0.08
     min_model_seconds: float = 2.0
-    max_model_rows: int = 20_000
+    max_model_values: int = 50_000_000
     max_insight_rows: int = 1500
     insight_test_fraction: float = 0.4
     min_plotted_test_rows: int = 60

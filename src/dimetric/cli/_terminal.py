@@ -162,8 +162,12 @@ class ProgressBar:
     def __exit__(self, *error: object) -> None:
         self._bar.stop()
 
-    def _update(self, n_done: int, n_total: int | None, cell: "Cell | None" = None) -> None:
+    def _update(
+        self, n_done: int, n_total: int | None, cell: "Cell | None" = None, *, title: str = ""
+    ) -> None:
         self._bar.update(self._task, completed=n_done, total=n_total)
+        if title:
+            self._bar.update(self._task, description=escape_markup(title))
 
 
 def escape_warnings_and_tracebacks() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dimetric.cli._comparison_text import print_data_summary, print_results, progress_callback
 from dimetric.cli._options import (
     TABLE_HELP,
     Auto,
@@ -24,20 +25,15 @@ from dimetric.cli._options import (
     split_names,
 )
 from dimetric.cli._read import learner_from, read
-from dimetric.cli._terminal import ProgressBar, escape_markup, one_line, print_json, print_notes
+from dimetric.cli._terminal import ProgressBar, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
-    from dimetric.advice._comparison import Comparison
-    from dimetric.advice._samples import LabelledSamples
     from dimetric.advice._table import TableSamples
-    from dimetric.report._records import Choice
 
 BUNDLED = ("wine", "digits")
 BUDGET_SECONDS, BUNDLED_BUDGET_SECONDS = 60.0, 20.0  # for each table
-MAX_SHOWN_CLASSES = 8  # in one line of the terminal
 OPTION_NAMES = {
     "target": "--target",
     "groups": "--groups",
@@ -193,109 +189,18 @@ def _compare_table(
     started = perf_counter()
     samples = labelled_samples(table, option_names=OPTION_NAMES, **preparation)
     if console is not None:
-        _print_data_summary(console, samples)
+        print_data_summary(console, samples)
     files = {"report": out / f"{table.name}.html", "model": out / f"{table.name}.dimetric"}
     # Open the report first, to fail before the comparison if it cannot be written.
     with atomic_write(files["report"]) as report:
         with ProgressBar(table.name) as update:
+            report_progress = progress_callback(table.name, update)
             comparison = compare_samples(
-                samples,
-                learners,
-                callback=lambda stage, n_done, n_total: update(n_done, n_total),
-                option="--k",
-                **options,
-            )
-            _ = comparison.learner, comparison.insight  # compute both while the bar is shown
+                samples, learners, callback=report_progress, option="--k", **options
+            ).compute(report_progress)
         comparison.report(report, model_file=files["model"])
         comparison.save(files["model"])
     seconds = perf_counter() - started
     if console is not None:
-        _print_results(console, comparison, files, seconds)
+        print_results(console, comparison, files, seconds)
     return comparison.to_dict() | {"files": files, "seconds": seconds}
-
-
-def _print_data_summary(console: "Console", samples: "LabelledSamples") -> None:
-    import numpy as np
-
-    from dimetric.report._task import number_text
-
-    (n, d), is_regression = samples.X.shape, samples.task.is_regression
-    contents = samples.task.reading if is_regression else f"{len(samples.classes)} classes"
-    console.print(
-        f"[bold]{escape_markup(samples.table.name)}[/bold]: {n} rows, {d} features, "
-        f"{contents} in column {escape_markup(samples.target)}"
-    )
-    if is_regression:
-        low, middle, high = (
-            number_text(float(each)) for each in np.quantile(samples.y, [0, 0.5, 1])
-        )
-        console.print(f"  From {low} to {high}, median {middle}")
-    else:
-        shown = list(samples.classes.items())[:MAX_SHOWN_CLASSES]
-        sizes = ", ".join(f"{escape_markup(name)} ({count})" for name, count in shown)
-        more = ", ..." if len(samples.classes) > len(shown) else ""
-        console.print(f"  Rows per class: {sizes}{more}")
-    if samples.reading:
-        console.print(f"  {escape_markup(samples.reading)}", soft_wrap=True)
-    print_notes(*(f"  {each}" for each in samples.notes))
-
-
-def _print_results(
-    console: "Console", comparison: "Comparison", files: dict[str, Path], seconds: float
-) -> None:
-    choice = comparison.choice
-    console.print(_score_table(choice))
-    for name, reason in choice.dropped.items():
-        console.print(f"  {escape_markup(name)} was dropped. {escape_markup(one_line(reason))}")
-    console.print(f"[bold]{escape_markup(choice.verdict)}[/bold]")
-    for line in _score_lines(comparison):
-        console.print(f"  {escape_markup(line)}", soft_wrap=True)
-    written = ", ".join(str(each) for each in files.values())
-    console.print(f"Written: {escape_markup(written)} ({seconds:.0f} s)\n", soft_wrap=True)
-
-
-def _score_table(choice: "Choice") -> "Table":
-    """Return the scores of all learners, and of reference models, as a table."""
-    from rich.table import Table
-
-    task = choice.task
-    table = Table(box=None, padding=(0, 1))
-    table.add_column("learner")
-    for title in (task.score_name, "std", "vs. Euclidean", "fit time (s)"):
-        table.add_column(title, justify="right")
-    for row in [*choice.table, *choice.reference_table]:
-        is_reference = row.learner in choice.references
-        gain = "" if row.learner == "Euclidean" else task.text(row.gain, "+")
-        table.add_row(
-            escape_markup(row.learner + (" (reference)" if is_reference else "")),
-            task.text(row.score),
-            task.text(row.std),
-            gain,
-            f"{row.seconds:.3f}",
-            style="bold" if row.learner == choice.chosen else "dim" if is_reference else "",
-        )
-    return table
-
-
-def _score_lines(comparison: "Comparison") -> list[str]:
-    """Return sentences about the scores of the final."""
-    from dimetric.report._outcome import outcome, rope_note
-
-    choice, samples = comparison.choice, comparison.samples
-    n_folds = len(choice.final_scores[choice.best])
-    rows = "of the same rows"
-    if choice.judged_on_unseen_rows:
-        rows = f"on {choice.n_final_rows} rows that were not used to choose the learner"
-    sentence = outcome(choice, samples.target, comparison.n_neighbors, samples.classes)
-    if samples.task.is_regression:
-        return [
-            sentence,
-            f"These are means over {n_folds} new folds {rows}. "
-            + rope_note(choice, comparison.rope, samples.y),
-        ]
-    means = ", ".join(
-        f"{name} {choice.task.phrase(scores.mean())}"
-        for name, scores in choice.final_scores.items()
-    )
-    means = f"Mean {choice.task.score_name} over {n_folds} new folds {rows}: {means}."
-    return [means, sentence] if sentence else [means]

@@ -15,6 +15,7 @@ from dimetric.report._records import (
     ReportRecord,
 )
 from dimetric.report._text import cut_middle, distinct_names
+from dimetric.selection._curve_result import LearningCurve
 
 MAX_TICKS = 5  # on an axis whose tick labels are long
 MAX_HEAT_MAP_FEATURES = 20  # rows and columns whose names stay readable
@@ -51,7 +52,15 @@ def draw_all(record: ReportRecord) -> dict[str, Picture]:
         pictures |= {"predicted_before": before, "predicted_after": after}
     if insight.metric is not None:
         pictures["metric"] = _heat_map(insight.metric, record.feature_names)
+    if record.curve is not None:
+        pictures["curve"] = draw_picture(3.2, _learning_curve(record.curve))
     return pictures
+
+
+def _learning_curve(curve: LearningCurve) -> Any:
+    from dimetric.plot import SampleSizeDisplay
+
+    return SampleSizeDisplay({"": curve})
 
 
 def draw_explanation(

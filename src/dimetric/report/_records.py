@@ -7,6 +7,7 @@ import numpy as np
 
 from dimetric.quality._neighborhood import ExplainedNeighbor
 from dimetric.report._choice import BASELINE, Choice, LearnerRow
+from dimetric.selection._curve_result import LearningCurve
 
 __all__ = [
     "BASELINE",
@@ -165,6 +166,8 @@ class ReportRecord:
         Sentences that say what to use, what to expect, and what limits the answer.
     budget : float or None
         Time budget in seconds, if there was one.
+    curve : LearningCurve or None
+        Learning curve of the chosen distance.
     """
 
     name: str
@@ -188,3 +191,4 @@ class ReportRecord:
     reading: str = ""
     advice: list[str] = field(default_factory=list)
     budget: float | None = None
+    curve: LearningCurve | None = None

@@ -1,0 +1,197 @@
+"""Print a comparison: the data, the scores, the verdict, the advice and the written files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dimetric.cli._terminal import escape_markup, one_line, print_notes
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from dimetric.advice._comparison import Comparison
+    from dimetric.advice._samples import LabelledSamples
+    from dimetric.report._records import Choice
+
+MAX_SHOWN_CLASSES = 8  # in one line
+INDENT = 2  # columns
+
+
+def print_data_summary(console: "Console", samples: "LabelledSamples") -> None:
+    """Print the size of a table, its target, and notes on its rows and columns."""
+    import numpy as np
+
+    from dimetric.report._task import number_text
+
+    (n, d), is_regression = samples.X.shape, samples.task.is_regression
+    contents = samples.task.reading if is_regression else f"{len(samples.classes)} classes"
+    console.print(
+        f"[bold]{escape_markup(samples.table.name)}[/bold]: {n} rows, {d} features, "
+        f"{contents} in column {escape_markup(samples.target)}"
+    )
+    if is_regression:
+        low, middle, high = (
+            number_text(float(each)) for each in np.quantile(samples.y, [0, 0.5, 1])
+        )
+        _print(console, f"From {low} to {high}, median {middle}")
+    else:
+        shown = list(samples.classes.items())[:MAX_SHOWN_CLASSES]
+        sizes = ", ".join(f"{name} ({count})" for name, count in shown)
+        more = ", ..." if len(samples.classes) > len(shown) else ""
+        _print(console, f"Rows per class: {sizes}{more}")
+    if samples.reading:
+        _print(console, samples.reading)
+    print_notes(*(f"  {each}" for each in samples.notes))
+
+
+def print_results(
+    console: "Console", comparison: "Comparison", files: dict[str, Path], seconds: float
+) -> None:
+    """Print the scores, the verdict, the advice, the dropped learners and the written files."""
+    choice = comparison.choice
+    console.print(_score_table(choice))
+    _print(console, _race_sentence(comparison))
+    _print(console, choice.verdict, style="bold", indent=0)
+    for line in _score_lines(comparison):
+        _print(console, line)
+    for line in comparison.advice:
+        _print(console, f"- {line}", indent=0)
+    for line in dropped_lines(choice.dropped, choice.budget_for_all):
+        _print(console, line, style="dim", indent=0)
+    written = ", ".join(str(each) for each in files.values())
+    _print(console, f"Written: {written} ({seconds:.0f} s)", indent=0)
+    console.print()
+
+
+def _print(console: "Console", text: str, *, style: str = "", indent: int = INDENT) -> None:
+    """Print a sentence. In a terminal, it is wrapped between words, and all lines are indented."""
+    from rich.padding import Padding
+
+    shown = escape_markup(one_line(text))
+    if console.is_terminal:
+        console.print(Padding(shown, (0, 0, 0, indent)), style=style)
+    else:
+        console.print(" " * indent + shown, style=style, soft_wrap=True)
+
+
+def _score_table(choice: "Choice") -> "Table":
+    """Return the scores of all learners, and of reference models, as a table."""
+    from rich.table import Table
+
+    task = choice.task
+    table = Table(box=None, padding=(0, 1))
+    table.add_column("learner")
+    for title in (task.score_name, "std", "vs. Euclidean", "fit time (s)"):
+        table.add_column(title, justify="right")
+    for row in [*choice.table, *choice.reference_table]:
+        is_reference = row.learner in choice.references
+        gain = "" if row.learner == "Euclidean" else task.text(row.gain, "+")
+        table.add_row(
+            escape_markup(row.learner + (" (reference)" if is_reference else "")),
+            task.text(row.score),
+            task.text(row.std),
+            gain,
+            f"{row.seconds:.3f}",
+            style="bold" if row.learner == choice.chosen else "dim" if is_reference else "",
+        )
+    return table
+
+
+def _race_sentence(comparison: "Comparison") -> str:
+    """Return a sentence that says on how many rows and folds the scores are based."""
+    choice, n = comparison.choice, len(comparison.samples.y)
+    n_folds, n_used = len(choice.scores[choice.best]), choice.n_race_rows
+    rows = f"all {n:,} rows" if n_used == n else f"{n_used:,} of {n:,} rows"
+    return f"Means over {n_folds} test folds of {rows}."
+
+
+def _score_lines(comparison: "Comparison") -> list[str]:
+    """Return sentences about the scores of the final."""
+    from dimetric.report._outcome import outcome, rope_note
+
+    choice, samples = comparison.choice, comparison.samples
+    n_folds = len(choice.final_scores[choice.best])
+    rows = "of the same rows"
+    if choice.judged_on_unseen_rows:
+        rows = f"on {choice.n_final_rows:,} rows that were not used to choose the learner"
+    sentence = outcome(choice, samples.target, comparison.n_neighbors, samples.classes)
+    if samples.task.is_regression:
+        return [
+            sentence,
+            f"These are means over {n_folds} new folds {rows}. "
+            + rope_note(choice, comparison.rope, samples.y),
+        ]
+    means = ", ".join(
+        f"{name} {choice.task.phrase(scores.mean())}"
+        for name, scores in choice.final_scores.items()
+    )
+    means = f"Mean {choice.task.score_name} over {n_folds} new folds {rows}: {means}."
+    return [means, sentence] if sentence else [means]
+
+
+def dropped_lines(dropped: dict[str, str], budget: float | None = None) -> list[str]:
+    """Return a line for each reason why learners have no scores.
+
+    Parameters
+    ----------
+    dropped : dict of str to str
+        The reason, a sentence, by the name of the learner.
+    budget : float, optional
+        Time budget in seconds that would include the learners that were too slow.
+
+    Examples
+    --------
+    >>> dropped_lines({"LSI": "LSI failed."}), dropped_lines(dict.fromkeys("ab", "No time."), 99)
+    (['Dropped: LSI. LSI failed.'], ['Dropped: a, b. No time. --budget 99 would include all.'])
+    """
+    names: dict[str, list[str]] = {}
+    for name, reason in dropped.items():
+        names.setdefault(reason, []).append(name)
+    lines = [f"Dropped: {', '.join(each)}. {reason}" for reason, each in names.items()]
+    if lines and any(_is_about_time(reason) for reason in names):
+        hint = "A larger --budget would include more."
+        if budget is not None:
+            hint = f"--budget {budget:.0f} would include all."
+        lines[-1] += f" {hint}"
+    return lines
+
+
+def _is_about_time(reason: str) -> bool:
+    return "time" in reason.lower()
+
+
+def stage_titles(name: str) -> dict[str, str]:
+    """Return the title of the progress bar for each stage of a comparison.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table.
+    """
+    stages = {
+        "race": "comparing learners",
+        "final": "testing the best learner",
+        "curve": "learning curve",
+        "insight": "explaining the distance",
+        "model": "fitting the model",
+    }
+    return {stage: f"{name}: {text}" for stage, text in stages.items()}
+
+
+def progress_callback(name: str, update: Any) -> Any:
+    """Return a callback of a comparison that updates a progress bar.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table.
+    update : callable
+        The function that a :class:`~dimetric.cli._terminal.ProgressBar` provides.
+    """
+    titles = stage_titles(name)
+
+    def callback(stage: str, n_done: int, n_all: int) -> None:
+        # A stage of a single step has no fraction to show.
+        update(n_done, n_all if n_all > 1 else None, title=titles.get(stage, name))
+
+    return callback
