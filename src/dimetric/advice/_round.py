@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from dimetric.advice._common_folds import (
     TIME_LIMIT_REACHED,
     common_splits,
+    offsets_of,
     scores_on_common_folds,
     split_of,
 )
@@ -23,7 +24,7 @@ from dimetric.benchmark._run import run
 from dimetric.report._choice import BASELINE
 from dimetric.report._task import Task
 
-__all__ = ["Round", "RoundScores", "run_round", "score_sentence"]
+__all__ = ["Round", "RoundScores", "min_repeats", "run_round", "score_sentence"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class RoundScores(NamedTuple):
         A sentence that says why a model has no scores, by its name.
     had_no_time : list of str
         Names of the learners that were dropped to save time.
+    offsets : dict of str to float
+        Mean score of each dropped learner, minus the mean of `scores` in the same folds.
     n_folds, n_done : int
         Number of scores of each model, and number of fits.
     """
@@ -72,6 +75,7 @@ class RoundScores(NamedTuple):
     fit_seconds: dict[str, float]
     dropped: dict[str, str]
     had_no_time: list[str]
+    offsets: dict[str, float]
     n_folds: int
     n_done: int
 
@@ -156,7 +160,7 @@ class _Control:
             return True
         active_counts = {counts[name] for name in self._active()}
         seconds_left = self._deadline - perf_counter()
-        if min(active_counts, default=0) >= cv:
+        if min(active_counts, default=0) >= cv * min(self._plan.n_repeats, min_repeats(cv)):
             is_complete = len(active_counts) == 1 and counts[BASELINE] % cv == 0
             return seconds_left < (self._repeat_seconds() if is_complete else 0.0)
         # The time may be over before all models have a score in each fold.
@@ -185,8 +189,11 @@ class _Control:
             if any(each.learner == name for each in self._cells)
         }
         had_no_time = [*self._had_no_time, *(each for each in late if each in models)]
+        offsets = offsets_of(self._cells, scores, had_no_time)
         n_done = len(self._cells)
-        return RoundScores(scores, found, seconds, dropped, had_no_time, len(common), n_done)
+        return RoundScores(
+            scores, found, seconds, dropped, had_no_time, offsets, len(common), n_done
+        )
 
     def _active(self) -> list[str]:
         names = [*self._plan.models, *self._plan.references]
@@ -228,12 +235,8 @@ class _Control:
         available -= sum(needed[name] for name in self._plan.references if name in self._active())
         if sum(learners.values()) <= available:
             return
-        for name, each in learners.items():
-            others = len(learners) - len(self._had_no_time) > 2
-            if name != BASELINE and others and each > SETTINGS.max_learner_fraction * available:
-                self._drop_for_time(
-                    name, f"One fit on {self._n_rows} rows took {seconds[name]:.2g} s."
-                )
+        for name in self._too_slow(learners, available):
+            self._drop_for_time(name, self._slowness(seconds[name]))
         learners = {name: each for name, each in learners.items() if name not in self._dropped}
         if n_folds < SETTINGS.min_race_folds:  # scores of one fold are too noisy to choose by
             return
@@ -242,6 +245,17 @@ class _Control:
         for name in learners.keys() - set(kept):
             folds = f"In {n_folds} of {options.cv} folds of {self._n_rows} rows"
             self._drop_for_time(name, score_sentence(folds, means, name, options.task))
+
+    def _too_slow(self, needed: Mapping[str, float], available: float) -> list[str]:
+        """Return the learners that would use most of the time alone."""
+        fraction, protected = SETTINGS.max_learner_fraction, self._plan.protected
+        names = [name for name in needed if name != BASELINE]
+        slow = [
+            name
+            for name in names
+            if needed[name] > available * (1 if name in protected else fraction)
+        ]
+        return slow if len(slow) < len(names) else []
 
     def _drop_slow_references(self, needed: dict[str, float], available: float) -> None:
         names = [name for name in self._plan.references if name in needed]
@@ -270,6 +284,17 @@ class _Control:
             return cell.message or cell.status
         self._had_no_time.append(cell.learner)
         return f"One fit on {self._n_rows} rows took more than {cell.time:.2g} s."
+
+
+def min_repeats(n_folds: int) -> int:
+    """Return the number of repeats that give at least 5 scores, from which to compute a spread.
+
+    Examples
+    --------
+    >>> min_repeats(5), min_repeats(3)
+    (1, 2)
+    """
+    return -(-SETTINGS.min_scores // n_folds)
 
 
 def score_sentence(where: str, means: Mapping[str, float], name: str, task: Task) -> str:

@@ -35,6 +35,9 @@ class RaceSettings:
         random.
     min_survivors : int
         Number of learners, with the baseline, that are not dropped to save time.
+    min_scores : int
+        Smallest number of scores of a learner in the last round, if the time is enough. The
+        standard deviation of fewer scores is too noisy.
     max_race_repeats : int
         Largest number of times that the last round of the race splits the rows into folds.
     max_budget : float
@@ -118,6 +121,7 @@ class RaceSettings:
     max_learner_fraction: float = 0.5
     min_round_rows: int = 150
     min_survivors: int = 4
+    min_scores: int = 5
     max_race_repeats: int = 4
     max_budget: float = 86_400.0
     process_start_seconds: float = 2.5
@@ -127,7 +131,7 @@ class RaceSettings:
     min_rows_to_split: int = 1000
     max_in_process_work: int = 10_000_000
     max_processes: int = 8
-    fit_limit_fraction: float = 0.25
+    fit_limit_fraction: float = 0.33
     min_fit_limit_seconds: float = 1.0
     min_fit_seconds: float = 1e-3
     min_race_folds: int = 2
