@@ -2,12 +2,14 @@
 
 import re
 from itertools import pairwise
+from time import perf_counter, sleep
 
 import numpy as np
 import pytest
 from benchmark_runs import FailingLearner, LoggingLearner
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_iris, load_wine
+from sklearn.dummy import DummyClassifier
 
 import dimetric
 from dimetric import LDA, NCA, PCA
@@ -120,6 +122,29 @@ def test_learners_are_dropped_within_a_round_if_the_time_is_short(monkeypatch):
     for name in models.keys() - set(found.scores):
         where = r"In [2-4] of 5 folds of 90 rows, its accuracy was 0\.\d+ "
         assert re.match(where + r"\(Euclidean: 0\.\d+\)\.$", found.dropped[name])
+
+
+class SlowGuess(DummyClassifier):
+    """Predict the largest class after a while."""
+
+    def fit(self, X, y):
+        sleep(0.1)
+        return super().fit(X, y)
+
+
+def test_reference_models_that_are_too_slow_are_dropped():
+    X, y = informative(90, 3)
+    options = RaceOptions(3, 5, None, 0)
+    plan = Round(
+        {"Euclidean": options.pipeline(None), "column": options.pipeline(Column())},
+        {"slow": SlowGuess(), "fast": DummyClassifier()},
+    )
+    found = run_round(plan, stage_of(X, y, cv=5), perf_counter() + 0.2)
+    assert "slow" not in found.references
+    assert found.dropped["slow"].startswith("One fit on 90 rows took 0.")
+    assert found.had_no_time == []  # only learners count
+    plenty = run_round(plan, stage_of(X, y, cv=5), perf_counter() + 600)
+    assert {len(each) for each in plenty.references.values()} == {5}
 
 
 def test_all_learners_race_on_all_rows_with_enough_time():
