@@ -115,13 +115,28 @@ def test_learners_are_dropped_within_a_round_if_the_time_is_short(monkeypatch):
     plan = Round({name: stage.options.pipeline(each) for name, each in models.items()})
     clock = iter(np.arange(1e6))
     monkeypatch.setattr("dimetric.advice._round.perf_counter", lambda: next(clock))
-    found = run_round(plan, stage, 90.0)
+    found = run_round(plan, stage, 110.0)
     assert {"Euclidean", "column 0"} < set(found.scores)
     assert len(found.scores) < 10
     assert {len(each) for each in found.scores.values()} == {5}
     for name in models.keys() - set(found.scores):
-        where = r"In [2-4] of 5 folds of 90 rows, its accuracy was 0\.\d+ "
+        where = r"In [1-4] of 5 folds of 90 rows, its accuracy was 0\.\d+ "
         assert re.match(where + r"\(Euclidean: 0\.\d+\)\.$", found.dropped[name])
+
+
+def test_models_are_not_started_if_the_first_fold_takes_too_long(monkeypatch):
+    X, y = informative(90, 15)
+    models = {"Euclidean": None} | {f"column {j}": Column(j) for j in range(15)}
+    stage = stage_of(X, y, cv=5)
+    plan = Round({name: stage.options.pipeline(each) for name, each in models.items()},
+                 protected=["column 14"])  # fmt: skip
+    clock = iter(np.arange(1e6))
+    monkeypatch.setattr("dimetric.advice._round.perf_counter", lambda: next(clock))
+    found = run_round(plan, stage, 20.0)
+    skipped = {name for name, why in found.dropped.items() if why == "There was no time to fit it."}
+    assert skipped == {f"column {j}" for j in range(SETTINGS.min_started - 1, 14)}
+    assert skipped < set(found.had_no_time)
+    assert {"Euclidean", "column 0", "column 14"} <= set(found.scores)
 
 
 class SlowGuess(DummyClassifier):

@@ -7,11 +7,13 @@ import numpy as np
 from dimetric.advice._settings import SETTINGS
 from dimetric.benchmark._cell import Cell
 from dimetric.report._choice import BASELINE
+from dimetric.report._task import Task
 
 __all__ = [
     "TIME_LIMIT_REACHED",
     "common_splits",
     "offsets_of",
+    "score_sentence",
     "scores_on_common_folds",
     "split_of",
 ]
@@ -109,3 +111,22 @@ def offsets_of(
             lead = cell.test - float(np.mean(of_kept[split_of(cell)]))
             leads.setdefault(cell.learner, []).append(lead)
     return {name: float(np.mean(each)) for name, each in leads.items()}
+
+
+def score_sentence(where: str, means: Mapping[str, float], name: str, task: Task) -> str:
+    """Return a sentence with the mean score of a learner that was dropped.
+
+    Parameters
+    ----------
+    where : str
+        The folds and rows of the scores.
+    means : mapping of str to float
+        Mean score of each learner. Greater is better.
+    name : str
+        Name of the learner.
+    task : Task
+        How predictions are scored.
+    """
+    sign = 1 if task.greater_is_better else -1
+    score, baseline = (task.text(sign * means[each]) for each in (name, BASELINE))
+    return f"{where}, its {task.score_name} was {score} ({BASELINE}: {baseline})."

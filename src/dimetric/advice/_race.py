@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimetric.advice._common_folds import score_sentence
 from dimetric.advice._final import Stage
-from dimetric.advice._round import Round, RoundScores, min_repeats, run_round, score_sentence
+from dimetric.advice._round import Round, RoundScores, min_repeats, run_round
 from dimetric.advice._selection import FAVOURITE
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._stratified import strata, stratified_rows
@@ -208,11 +209,14 @@ def budget_for_all(result: RaceResult, stage: Stage, n_rows: int, seconds: float
     if not result.had_no_time:
         return None
     n_most = n_rows if n_rows < SETTINGS.min_rows_to_split else n_rows // 2
+    times = list(result.fit_times.values())
+    # The time of learners without a fit is not known. Most learners are not slower than the mean.
+    factor = 1 + sum(name not in result.fit_times for name in result.had_no_time) / len(times)
     n_processes, budget = stage.options.n_jobs or 1, seconds / SETTINGS.choice_fraction
     while budget < SETTINGS.max_budget:
         budget *= 1.1
         n_raced = min(n_most, max_race_rows(SETTINGS.choice_fraction * budget))
-        needed = sum(each.at(max(n_raced, len(stage.y))) for each in result.fit_times.values())
+        needed = factor * sum(each.at(max(n_raced, len(stage.y))) for each in times)
         needed *= stage.options.cv / n_processes * (1 + SETTINGS.round_fraction)
         if needed < SETTINGS.race_fraction * SETTINGS.choice_fraction * budget:
             break

@@ -25,6 +25,11 @@ class RaceSettings:
         Fraction of the time after the race for tuning the best learner.
     round_fraction : float
         Largest fraction of the remaining time of the race for a round on some of the rows.
+    first_fold_fraction : float
+        Fraction of the time of a round after which no model has its first fit, apart from the
+        first few learners.
+    min_started : int
+        Number of learners that have a first fit in any case.
     grace_fraction : float
         A round that the time is not enough for ends after its deadline: at most this fraction of
         its time later.
@@ -117,6 +122,8 @@ class RaceSettings:
     reference_fraction: float = 0.3
     tuning_fraction: float = 0.1
     round_fraction: float = 0.4
+    first_fold_fraction: float = 0.4
+    min_started: int = 8
     grace_fraction: float = 0.1
     max_learner_fraction: float = 0.5
     min_round_rows: int = 150
