@@ -27,6 +27,15 @@ def unchanged_handler_of_interrupts():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.fixture(scope="session", autouse=True)
+def few_repeats():
+    """Let comparisons split the rows into folds twice only, to save time."""
+    from dimetric.advice._settings import SETTINGS
+
+    for name in ("max_race_repeats", "max_final_repeats"):
+        object.__setattr__(SETTINGS, name, 2)
+
+
 def pytest_report_header():
     """Report that tests of torch arrays are left out, if torch is not installed."""
     return ["torch is not installed: its tests are left out"] if "torch" in ABSENT else []

@@ -2,24 +2,23 @@
 
 import numpy as np
 import pytest
-from benchmark_runs import FailingLearner, LoggingLearner
+from benchmark_runs import FailingLearner
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.datasets import load_iris, load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 import dimetric
-from dimetric import KDA, LDA, NCA, NCMML, PCA, NCMClassifier
+from dimetric import KDA, LDA, NCA, PCA, NCMClassifier
 from dimetric.advice._candidates import candidate_grid, candidate_learners
 from dimetric.advice._choose import choose
 from dimetric.advice._final import limit_to_time
 from dimetric.advice._insight import insight
-from dimetric.advice._race import run_race, scores_on_common_folds
 from dimetric.advice._race_options import RaceOptions
 from dimetric.advice._selection import FAVOURITE, best_learner, selection_bias
+from dimetric.advice._settings import SETTINGS
 from dimetric.advice._split_rows import split_rows
 from dimetric.advice._stratified import stratified_rows
-from dimetric.benchmark._cell import Cell
 from dimetric.data import make_parallel_bands
 from dimetric.kernels import Kernel
 from dimetric.report._task import Task
@@ -46,8 +45,8 @@ def test_best_learner_beats_euclidean():
         found.mean_scores, key=lambda name: -found.mean_scores[name]
     )
     assert not found.judged_on_unseen_rows
-    assert found.n_repeats == 4
-    assert {len(scores) for scores in found.final_scores.values()} == {20}
+    assert found.n_repeats == SETTINGS.max_final_repeats
+    assert {len(scores) for scores in found.final_scores.values()} == {5 * found.n_repeats}
     assert set(found.params) == {"reg"}
 
 
@@ -87,27 +86,42 @@ def test_selection_bias_is_the_part_of_the_lead_that_noise_explains(n_learners, 
         rest *= (1 / n_folds + 1 / (n_folds - 1)) / ((n_learners - 1) * (n_folds - 1))
         variance = sum((mean - total) ** 2 for mean in means) / (n_learners - 1)
         expected = min(1.0, rest / variance) * (max(means) - total)
-        assert selection_bias(scores, best) == pytest.approx(expected)
+        assert selection_bias(scores, best, n_folds) == pytest.approx(expected)
         shifted_scores = {name: each + 0.3 for name, each in scores.items()}
-        assert selection_bias(shifted_scores, best) == pytest.approx(expected)
+        assert selection_bias(shifted_scores, best, n_folds) == pytest.approx(expected)
+        repeated = {name: np.tile(each, 2) for name, each in scores.items()}
+        assert selection_bias(repeated, best, n_folds) <= expected + 1e-12
+
+
+def test_selection_bias_counts_learners_that_were_dropped_early():
+    table = 0.1 * np.random.default_rng(0).standard_normal((8, 5)) + np.arange(8)[:, None] / 50
+    order = np.argsort(-table.mean(axis=1))
+    kept = {f"L{i}": table[i] for i in order[:3]}
+    rest = table[order[:3]]
+    offsets = [table[i].mean() - rest.mean() for i in order[3:]]
+    noise = rest - rest.mean(axis=1, keepdims=True) - rest.mean(axis=0) + rest.mean()
+    of_noise = np.sum(noise**2) / (2 * 4) * (1 / 5 + 1 / 4)
+    ratio = min(1, of_noise / np.var(table.mean(axis=1), ddof=1))
+    expected = ratio * (table.mean(axis=1).max() - table.mean())
+    assert selection_bias(kept, f"L{order[0]}", 5, offsets) == pytest.approx(expected)
 
 
 def test_selection_bias_without_a_selection_is_zero():
     scores = {"Euclidean": np.array([0.1, 0.2]), "LDA": np.array([0.3, 0.5])}
-    assert selection_bias(scores, "LDA") == 0
+    assert selection_bias(scores, "LDA", 2) == 0
     equal = {"A": np.full(3, 0.5), "B": np.full(3, 0.5)}
-    assert selection_bias(equal, "A") == 0
-    assert selection_bias(scores | {FAVOURITE: np.array([0.2, 0.9])}, FAVOURITE) == 0
+    assert selection_bias(equal, "A", 3) == 0
+    assert selection_bias(scores | {FAVOURITE: np.array([0.2, 0.9])}, FAVOURITE, 2) == 0
 
 
 def test_favourite_is_best_unless_another_learner_leads_clearly():
     base = np.array([0.7, 0.8, 0.6, 0.7, 0.8])
     noise = np.array([0.03, -0.02, 0.01, -0.01, 0.04])  # mean 0.01, standard error 0.017
     scores = {"Euclidean": base + 1, FAVOURITE: base, "LDA": base + noise, "PCA": base - 0.1}
-    assert best_learner(scores) == FAVOURITE
-    assert best_learner(scores | {"LDA": base + noise + 0.02}) == "LDA"
-    assert best_learner({name: scores[name] for name in ("Euclidean", "LDA", "PCA")}) == "LDA"
-    assert best_learner({FAVOURITE: base, "LDA": base}) == FAVOURITE
+    assert best_learner(scores, 5) == FAVOURITE
+    assert best_learner(scores | {"LDA": base + noise + 0.02}, 5) == "LDA"
+    assert best_learner({name: scores[name] for name in ("Euclidean", "LDA", "PCA")}, 5) == "LDA"
+    assert best_learner({FAVOURITE: base, "LDA": base}, 5) == FAVOURITE
 
 
 @pytest.mark.slow
@@ -149,54 +163,6 @@ def test_stratified_rows_are_in_proportion():
     assert np.all(np.diff(rows) > 0)
 
 
-@pytest.mark.slow
-def test_learners_that_fail_or_take_too_long_are_dropped():
-    X, y = load_wine(return_X_y=True)
-    models = {"Euclidean": None, "LDA": LDA(), "wrong": FailingLearner(log="no/where")}
-    models["slow"] = LoggingLearner(seconds=60)
-    cells, dropped = run_race(models, X, y, 4.0, RaceOptions(3, 3, 2, 0))
-    scores, _, dropped = scores_on_common_folds(cells, models, dropped)
-    assert set(scores) == {"Euclidean", "LDA"}
-    assert dropped["wrong"] == "RuntimeError: no way"
-    assert dropped["slow"] in (
-        "Exceeded the time budget of 1 s.",
-        "The time limit was reached.",
-    )
-
-
-def test_learners_are_compared_in_the_same_folds():
-    done = {"Euclidean": [0, 1, 2, 3], "LDA": [0, 1, 3], "PCA": [2, 3], "NCA": [0]}
-    cells = [Cell("data", name, 3, 0, fold, 0.5, fold / 10, 1.0)
-             for name, folds in done.items() for fold in folds]  # fmt: skip
-    scores, seconds, dropped = scores_on_common_folds(cells, dict.fromkeys(done), {})
-    assert dropped == dict.fromkeys(["NCA", "PCA"], "The time limit was reached.")
-    assert list(scores) == ["Euclidean", "LDA"]
-    assert all(each.tolist() == [0.0, 0.1, 0.3] for each in scores.values())
-    assert seconds == {"Euclidean": 1.0, "LDA": 1.0}
-
-
-def test_slow_learners_do_not_reduce_the_folds_of_the_others():
-    done = {"Euclidean": 5, "LDA": 5, "KDA": 5, "NCA": 5, "LDML": 3, "LMNN": 2}
-    cells = [Cell("data", name, 3, 0, fold, 0.5, fold / 10, 1.0)
-             for name, n_folds in done.items() for fold in range(n_folds)]  # fmt: skip
-    scores, _, dropped = scores_on_common_folds(cells, dict.fromkeys(done), {})
-    assert set(dropped) == {"LDML", "LMNN"}
-    assert {len(each) for each in scores.values()} == {5}
-    few = [cell for cell in cells if cell.learner in ("Euclidean", "LMNN")]
-    scores, _, dropped = scores_on_common_folds(few, dict.fromkeys(["Euclidean", "LMNN"]), {})
-    assert {name: len(each) for name, each in scores.items()} == {"Euclidean": 2, "LMNN": 2}
-
-
-@pytest.mark.slow
-def test_faster_half_finishes_before_the_rest_starts():
-    X, y = load_wine(return_X_y=True)
-    models = {"Euclidean": None, "LDA": LDA(), "NCMML": NCMML(), "NCA": NCA(max_iter=1)}
-    cells, dropped = run_race(models, X, y, 60.0, RaceOptions(3, 3, 1, 0))
-    order = ["Euclidean", "LDA"] * 3 + ["NCMML", "NCA"] * 3
-    assert [cell.learner for cell in cells] == order
-    assert not dropped
-
-
 def test_error_if_no_learner_can_be_evaluated():
     X, y = load_wine(return_X_y=True)
     with pytest.raises(ValueError, match=r"No learner could be evaluated\. wrong: .*no way"):
@@ -231,11 +197,12 @@ def test_grids_shrink_to_fit_the_time():
     grid = {"a": [1, 2, 3], "b": [1, 2]}
     options = RaceOptions(3, 5, 1, 0)
     assert limit_to_time(grid, 1.0, 5 * 19.0, options) == (grid, 1)
-    assert limit_to_time(grid, 1.0, 5 * 19.0 * 9, options) == (grid, 4)
+    assert limit_to_time(grid, 1.0, 5 * 19.0 * 2, options) == (grid, 2)
+    assert limit_to_time(grid, 1.0, 5 * 20.0, options, 1.0) == (grid, 1)
     assert limit_to_time(grid, 1.0, 5 * 13.0, options) == ({"a": [1, 2], "b": [1, 2]}, 1)
     assert limit_to_time(grid, 1.0, 5.0, options) == ({}, 1)
     assert limit_to_time(grid, 1.0, 0.1, options) == ({}, 1)
-    assert limit_to_time({}, 0.0, 1.0, options) == ({}, 4)
+    assert limit_to_time({}, 0.0, 1.0, options) == ({}, SETTINGS.max_final_repeats)
 
 
 @pytest.mark.parametrize("n_features", [1, 4, 64, 500, 5000])
@@ -249,6 +216,7 @@ def test_grids_start_with_the_current_value(n_features):
             assert len(values) == len(set(map(str, values)))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", sorted(candidate_learners(100, 6)))
 def test_every_value_of_a_grid_can_be_fitted(name):
     X, y = load_wine(return_X_y=True)
@@ -373,7 +341,8 @@ def test_a_classifier_is_compared_by_its_own_predictions():
     model = CentroidsUnderLDA()
     options = {"cv": 3, "budget": 60, "random_state": 0, "scale": "minmax", "n_neighbors": 3}
     found = dimetric.compare(X, y, learners={"centroids": model}, **options)
-    folds, _ = splits(X, y, 3, random_state=0, groups=np.arange(120))
+    n_repeats = SETTINGS.max_race_repeats
+    folds, _ = splits(X, y, 3, n_repeats, random_state=0, groups=np.arange(120))
     expected = [
         np.mean(make_pipeline(MinMaxScaler(), model).fit(X[a], y[a]).predict(X[b]) == y[b])
         for a, b in folds

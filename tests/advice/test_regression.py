@@ -14,8 +14,6 @@ from dimetric import Covariance, KNNRegressor
 from dimetric.advice import insight
 from dimetric.advice._candidates import candidate_grid, candidate_learners
 from dimetric.advice._choose import choose
-from dimetric.advice._race_options import RaceOptions
-from dimetric.advice._references import reference_models, reference_scores
 from dimetric.advice._samples import labelled_samples
 from dimetric.advice._split_rows import split_rows
 from dimetric.advice._stratified import strata
@@ -80,7 +78,8 @@ def test_numbers_are_predicted_by_regression(comparison, frame):
 def test_scores_of_a_fold_are_in_units_of_the_total_variance():
     setting = {"n_neighbors": 3, "scale": "minmax"}
     found = choose(X, PRICE, FAST["learners"], cv=3, task=Task("continuous", "r2"), **setting)
-    folds, _ = splits(X, None, 3, random_state=0, groups=np.arange(90))
+    n_repeats = len(found.scores["Euclidean"]) // 3
+    folds, _ = splits(X, None, 3, n_repeats, random_state=0, groups=np.arange(90))
     for score, (train, test) in zip(found.scores["Euclidean"], folds, strict=True):
         low, high = X[train].min(0), X[train].max(0)
         Z = (X - low) / (high - low)
@@ -124,18 +123,6 @@ def test_results_as_a_dictionary(comparison):
     assert names == {"Mean prediction", "Ridge", "RBF SVM", "Random forest", "Gradient boosting"}
     assert found["verdict"]["text"] == comparison.verdict
     assert found["verdict"]["rope"] == 0.01
-
-
-def test_reference_models_that_are_too_slow_are_dropped(monkeypatch):
-    options = RaceOptions(3, 3, None, 0, task=Task("continuous", "r2"))
-    models = reference_models(options)
-    found = reference_scores(models, X, PRICE, [0, 1, 2], 60.0, options)
-    assert {len(each) for each in found.scores.values()} == {3}
-    monkeypatch.setattr("dimetric.advice._references.perf_counter", lambda: next(clock))
-    clock = iter(np.concatenate([np.zeros(14), 1e6 * np.arange(99)]))
-    found = reference_scores(models, X, PRICE, [0, 1, 2], 60.0, options)
-    assert "Mean prediction" in found.scores
-    assert found.dropped["Random forest"] == "The time limit was reached."
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,27 @@
 """Make learners and embeddings from their names: dimetric's own, or any ``module:Class``."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from inspect import signature
 from typing import Any
 
 from dimetric._names import look_up, suggest
+from dimetric.advice._candidates import KERNELIZED_NCA, kernelized_nca
 from dimetric.advice._race_options import predicts
+from dimetric.advice._selection import FAVOURITE
 from dimetric.benchmark._inputs import estimator_classes
+from dimetric.classify.ensemble import MetricEnsembleClassifier
 from dimetric.learners._base import with_objects
 
 __all__ = ["embedding_by_name", "learner_by_name"]
 
 # Modules whose package has a different name in "pip install".
 PACKAGE_NAMES = {"umap": "umap-learn", "sklearn": "scikit-learn"}
+# Candidates of a comparison whose names are not those of their classes.
+CANDIDATES: dict[str, Any] = {
+    FAVOURITE: MetricEnsembleClassifier,
+    KERNELIZED_NCA: kernelized_nca,
+}
 
 
 def learner_by_name(
@@ -24,7 +32,8 @@ def learner_by_name(
     Parameters
     ----------
     name : str
-        Name of a learner of dimetric. Case is ignored.
+        Name of a learner of dimetric, or of a candidate of :func:`dimetric.compare`, such as
+        "Ensemble". Case is ignored.
     params : mapping of str to object, optional
         Parameters of the learner.
     random_state : int or None, default=None
@@ -36,8 +45,11 @@ def learner_by_name(
     NCA(n_components=2, random_state=0)
     >>> learner_by_name("kda", {"kernel": "poly", "kernel__degree": 2})
     KDA(kernel=Kernel(degree=2, name='poly'))
+    >>> learner_by_name("ensemble")
+    MetricEnsembleClassifier()
     """
-    known = dict(sorted(_classes_with("transform", name).items(), key=lambda each: each[0].lower()))
+    classes = CANDIDATES | _classes_with("transform", name)
+    known = dict(sorted(classes.items(), key=lambda each: each[0].lower()))
     cls = look_up(name, known | {"Euclidean": None}, "learner")
     if cls is None:
         return None
@@ -93,7 +105,7 @@ def embedding_by_name(
 
 
 def _make_estimator(
-    cls: type,
+    cls: Callable[[], Any],
     params: Mapping[str, Any] | None,
     defaults: Mapping[str, Any],
     random_state: int | None,
@@ -134,7 +146,7 @@ def _classes_with(method: str, name: str | None) -> dict[str, Any]:
     return found if found or name is None else _classes_with(method, None)
 
 
-def _check_param_names(params: Mapping[str, Any], accepted: Mapping[str, Any], cls: type) -> None:
+def _check_param_names(params: Mapping[str, Any], accepted: Mapping[str, Any], cls: Any) -> None:
     wrong = next((each for each in params if each not in accepted), None)
     if wrong is not None:
         hint = suggest(wrong, accepted, "Its parameters are")

@@ -9,13 +9,16 @@ from dimetric.advice._settings import SETTINGS
 from dimetric.kernels import Kernel
 from dimetric.kernels.kernel import FUNCTION_PARAMETERS
 
+KERNELIZED_NCA = "Kernelized NCA"
 REGRESSION_REG = 0.3  # weight of the ridge of learners for numbers
+MAX_KLMNN_ITERATIONS = 50  # more take long, and hardly change the neighbours
+N_KERNEL_COMPONENTS = 5  # of NCA in the space of a kernel
 
 
 def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -> dict[str, Any]:
     """Return the learners that are fast enough for data of a given size.
 
-    The learners that win most often come first, because the others may not finish in time.
+    The learners that win most often come first.
 
     Parameters
     ----------
@@ -26,10 +29,12 @@ def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -
 
     Examples
     --------
-    >>> list(candidate_learners(150, 4))
+    >>> list(candidate_learners(150, 4))[:11]
     ['LDA', 'KDA', 'NCA', 'MCML', 'Ensemble', 'PCA', 'ANMM', 'DMLMJ', 'NCMML', 'LDML', 'LMNN']
+    >>> list(candidate_learners(150, 4))[11:]
+    ['ITML', 'LSI', 'DMLEig', 'NCMC', 'KANMM', 'KDMLMJ', 'Kernelized NCA', 'KLMNN']
     >>> list(candidate_learners(60, 5000))
-    ['PCA', 'KPCA', 'KDA']
+    ['PCA', 'KPCA', 'KDA', 'KANMM', 'KDMLMJ', 'Kernelized NCA', 'KLMNN']
     >>> list(candidate_learners(150, 4, "ordinal"))
     ['PCA', 'Covariance', 'MLKR diagonal', 'MLKR', 'NCA']
     """
@@ -38,7 +43,8 @@ def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -
     pca, kda = dimetric.PCA(0.95), dimetric.KDA(kernel=Kernel())
     if n_features > SETTINGS.max_linear_features:
         n_kernel = min(SETTINGS.n_reduced_components, n_samples // 2)
-        return {"PCA": pca, "KPCA": dimetric.KPCA(n_kernel, kernel=Kernel()), "KDA": kda}
+        kpca = dimetric.KPCA(n_kernel, kernel=Kernel())
+        return {"PCA": pca, "KPCA": kpca, "KDA": kda} | _kernel_learners()
     full_metric = n_features <= SETTINGS.max_metric_features
     n_components = None if full_metric else SETTINGS.n_reduced_components
     learners = {"LDA": dimetric.LDA(), "KDA": kda, "NCA": dimetric.NCA(n_components)}
@@ -51,7 +57,30 @@ def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -
             "NCMML": dimetric.NCMML(),
             "LDML": dimetric.LDML(),
         }
-    return learners | {"LMNN": dimetric.LMNN(n_components)}
+    learners["LMNN"] = dimetric.LMNN(n_components)
+    if full_metric:
+        learners |= {
+            "ITML": dimetric.ITML(),
+            "LSI": dimetric.LSI(),
+            "DMLEig": dimetric.DMLEig(),
+            "NCMC": dimetric.NCMC(),
+        }
+    return learners | _kernel_learners()
+
+
+def _kernel_learners() -> dict[str, Any]:
+    """Return the kernel learners other than KDA, the fastest first."""
+    return {
+        "KANMM": dimetric.KANMM(kernel=Kernel()),
+        "KDMLMJ": dimetric.KDMLMJ(kernel=Kernel()),
+        KERNELIZED_NCA: kernelized_nca(),
+        "KLMNN": dimetric.KLMNN(kernel=Kernel(), max_iter=MAX_KLMNN_ITERATIONS),
+    }
+
+
+def kernelized_nca() -> Any:
+    """Return NCA of the features of a kernel, with few components."""
+    return dimetric.Kernelized(dimetric.NCA(N_KERNEL_COMPONENTS), kernel=Kernel())
 
 
 def _regression_learners(n_samples: int, n_features: int, kind: str) -> dict[str, Any]:

@@ -20,12 +20,20 @@ from dimetric.advice._final import (
     n_training_rows,
 )
 from dimetric.advice._judge import judge
-from dimetric.advice._race import RaceResult, budget_for_all, is_long, max_race_rows, run_race
+from dimetric.advice._race import (
+    RaceResult,
+    budget_for_all,
+    is_long,
+    max_race_rows,
+    run_race,
+    sampled_stage,
+)
 from dimetric.advice._race_options import Callback, RaceOptions
 from dimetric.advice._references import best_reference, reference_models
 from dimetric.advice._selection import best_learner, selection_bias
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._split_rows import split_rows
+from dimetric.advice._survivors import FitTime
 from dimetric.benchmark._cells import seeded
 from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.learners._base import with_objects
@@ -108,51 +116,26 @@ def choose(
         name: each for name, each in reference_models(options).items() if name not in models
     }
     result = run_race(models, references, race, SETTINGS.race_fraction * seconds)
-    fit_seconds = result.last.fit_seconds
-    scores, dropped = _contenders(result, models, race)
-    best, best_rival = best_learner(scores, cv), best_reference(result.last.references)
+    scores, dropped = _contenders(result, models)
+    best = best_learner(scores, cv)
     seconds_left = (1 - SETTINGS.tuning_fraction) * (seconds - (perf_counter() - started))
+    final = _affordable(final, result.fit_times[best], seconds_left)
+    rival = best_reference(result.last.references)
     outcome = final_scores(
-        Contestant(best, models[best], fit_seconds[best]),
-        None
-        if best_rival is None
-        else Contestant(best_rival, references[best_rival], fit_seconds[best_rival]),
+        _contestant(best, models, result, final),
+        None if rival is None else _contestant(rival, references, result, final),
         final,
         seconds_left,
     )
-    params = best_params(models[best], race, outcome.grid)
-    setting = race.options.setting(race.X, race.y)
-    are_unseen = not np.array_equal(race.rows, final.rows)
-    biases = {} if are_unseen else _selection_biases(outcome, best, scores, result, cv)
-    unbiased = {name: each - biases.get(name, 0.0) for name, each in outcome.scores.items()}
-    judgement = judge(
-        outcome._replace(scores=unbiased), best, final.y, task, rope, options.random_state
-    )
-    in_final = _in_units(outcome.scores, task)
-    reference = best_rival if best_rival in in_final else None
-    return Choice(
-        best=best,
-        learner=seeded(models[best], random_state).set_params(**params),
+    params = best_params(models[best], result.stage, outcome.grid)
+    learner = seeded(models[best], random_state).set_params(**params)
+    choice = _choice(best, learner, scores, result, outcome, final, rope)
+    setting = result.stage.options.setting(result.stage.X, result.stage.y)
+    return replace(
+        choice,
         params=params,
-        scores=_in_units(scores, task),
-        fit_seconds={name: fit_seconds[name] for name in scores},
         dropped=dropped,
-        final_scores={name: in_final[name] for name in (BASELINE, best)},
-        n_repeats=outcome.n_repeats,
-        judged_on_unseen_rows=are_unseen,
-        n_race_rows=len(race.y),
-        n_final_rows=len(final.y),
-        posterior=judgement.posterior,
-        selection_bias=biases.get(best, 0.0),
-        better_than_guess=judgement.better_than_guess,
-        task=task,
-        references=_in_units(result.last.references, task),
-        reference_seconds={name: fit_seconds[name] for name in result.last.references},
         majority=task.guess_score(y),
-        best_reference=reference,
-        reference_scores=None if reference is None else in_final[reference],
-        reference_posterior=judgement.reference_posterior,
-        rounds=result.rounds,
         budget_for_all=budget_for_all(result, race, len(y), seconds),
         n_neighbors=setting.n_neighbors,
         scale=setting.scale,
@@ -160,12 +143,70 @@ def choose(
     )
 
 
+def _contestant(
+    name: str, models: Mapping[str, Any], result: RaceResult, final: Stage
+) -> Contestant:
+    return Contestant(name, models[name], result.fit_times[name].at(len(final.y)))
+
+
+def _affordable(final: Stage, fit_time: FitTime, seconds: float) -> Stage:
+    """Return the final with fewer rows if the time is not enough for one fit in each fold."""
+    options, n_rows = final.options, len(final.y)
+    needed = options.cv * fit_time.at(n_rows) / (options.n_jobs or 1)
+    if needed <= seconds or options.groups is not None:
+        return final
+    fewer = n_rows * (max(seconds, SETTINGS.min_fit_seconds) / needed) ** (1 / fit_time.growth)
+    return sampled_stage(final, max(int(fewer), min(n_rows, SETTINGS.min_race_rows)))
+
+
+def _choice(
+    best: str,
+    learner: Any,
+    scores: dict[str, np.ndarray],
+    result: RaceResult,
+    outcome: FinalScores,
+    final: Stage,
+    rope: float,
+) -> Choice:
+    """Test the scores of the final, and return them with the results of the race."""
+    task, seed = final.options.task, final.options.random_state
+    are_unseen = not np.intersect1d(result.stage.rows, final.rows).size
+    biases = {} if are_unseen else _selection_biases(outcome, best, scores, result)
+    unbiased = {name: each - biases.get(name, 0.0) for name, each in outcome.scores.items()}
+    judgement = judge(outcome._replace(scores=unbiased), best, final.y, task, rope, seed)
+    in_final, last = _in_units(outcome.scores, task), result.last
+    reference = next((name for name in in_final if name in last.references), None)
+    return Choice(
+        best=best,
+        learner=learner,
+        params={},
+        scores=_in_units(scores, task),
+        fit_seconds={name: last.fit_seconds[name] for name in scores},
+        dropped={},
+        final_scores={name: in_final[name] for name in (BASELINE, best)},
+        n_repeats=outcome.n_repeats,
+        judged_on_unseen_rows=are_unseen,
+        n_race_rows=len(result.stage.y),
+        n_final_rows=len(final.y),
+        posterior=judgement.posterior,
+        selection_bias=biases.get(best, 0.0),
+        better_than_guess=judgement.better_than_guess,
+        task=task,
+        references=_in_units(last.references, task),
+        reference_seconds={name: last.fit_seconds[name] for name in last.references},
+        best_reference=reference,
+        reference_scores=None if reference is None else in_final[reference],
+        reference_posterior=judgement.reference_posterior,
+        rounds=result.rounds,
+    )
+
+
 def _contenders(
-    result: RaceResult, models: Mapping[str, Any], stage: Stage
+    result: RaceResult, models: Mapping[str, Any]
 ) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Return the scores of learners other than the Euclidean distance, and who was dropped why."""
     scores, dropped = result.last.scores, result.dropped
-    same = equals_of_baseline(scores, models, stage)
+    same = equals_of_baseline(scores, models, result.stage)
     if len(scores) - len(same) < 2:  # all learners are
         return scores, dropped
     dropped = dropped | dict.fromkeys(same, SAME_AS_BASELINE)
@@ -173,14 +214,16 @@ def _contenders(
 
 
 def _selection_biases(
-    final: FinalScores, best: str, scores: dict[str, np.ndarray], result: RaceResult, cv: int
+    final: FinalScores, best: str, scores: dict[str, np.ndarray], result: RaceResult
 ) -> dict[str, float]:
     """Return how much too good the scores of the best models are because the same rows chose them.
 
     Luck in the race does not make a learner worse than the baseline.
     """
+    cv = result.stage.options.cv
     lead = max(0.0, float(np.mean(final.scores[best] - final.scores[BASELINE])))
-    biases = {best: min(lead, selection_bias(scores, best, cv))}
+    bias = selection_bias(scores, best, cv, result.offsets.values())
+    biases = {best: min(lead, bias)}
     references = result.last.references
     name = best_reference(references)
     return biases if name is None else biases | {name: selection_bias(references, name, cv)}

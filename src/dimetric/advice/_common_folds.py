@@ -1,14 +1,22 @@
 """Scores of learners in the folds that all of them have finished."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
 from dimetric.advice._settings import SETTINGS
 from dimetric.benchmark._cell import Cell
 from dimetric.report._choice import BASELINE
+from dimetric.report._task import Task
 
-__all__ = ["TIME_LIMIT_REACHED", "common_splits", "scores_on_common_folds", "split_of"]
+__all__ = [
+    "TIME_LIMIT_REACHED",
+    "common_splits",
+    "offsets_of",
+    "score_sentence",
+    "scores_on_common_folds",
+    "split_of",
+]
 
 TIME_LIMIT_REACHED = "The time limit was reached."
 
@@ -79,3 +87,46 @@ def common_splits(cells: list[Cell], names: Iterable[str]) -> list[tuple[int, in
     done = [{split_of(each) for each in cells if each.learner == name and each.status == "ok"}
             for name in names]  # fmt: skip
     return sorted(set.intersection(*done))
+
+
+def offsets_of(
+    cells: list[Cell], kept: Collection[str], dropped: Collection[str]
+) -> dict[str, float]:
+    """Return the mean scores of dropped learners, minus those of kept ones in the same folds.
+
+    Parameters
+    ----------
+    cells : list of Cell
+        Results of the fits.
+    kept, dropped : collection of str
+        Names of the learners. The baseline does not count as kept.
+    """
+    of_kept: dict[tuple[int, int], list[float]] = {}
+    for cell in cells:
+        if cell.status == "ok" and cell.learner in kept and cell.learner != BASELINE:
+            of_kept.setdefault(split_of(cell), []).append(cell.test)
+    leads: dict[str, list[float]] = {}
+    for cell in cells:
+        if cell.status == "ok" and cell.learner in dropped and split_of(cell) in of_kept:
+            lead = cell.test - float(np.mean(of_kept[split_of(cell)]))
+            leads.setdefault(cell.learner, []).append(lead)
+    return {name: float(np.mean(each)) for name, each in leads.items()}
+
+
+def score_sentence(where: str, means: Mapping[str, float], name: str, task: Task) -> str:
+    """Return a sentence with the mean score of a learner that was dropped.
+
+    Parameters
+    ----------
+    where : str
+        The folds and rows of the scores.
+    means : mapping of str to float
+        Mean score of each learner. Greater is better.
+    name : str
+        Name of the learner.
+    task : Task
+        How predictions are scored.
+    """
+    sign = 1 if task.greater_is_better else -1
+    score, baseline = (task.text(sign * means[each]) for each in (name, BASELINE))
+    return f"{where}, its {task.score_name} was {score} ({BASELINE}: {baseline})."

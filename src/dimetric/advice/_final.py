@@ -63,7 +63,7 @@ class FinalScores(NamedTuple):
 
 
 class Contestant(NamedTuple):
-    """A model of the final, and the time of a fit in the race."""
+    """A model of the final, and the time of a fit on the rows of the final (estimate)."""
 
     name: str
     model: Any

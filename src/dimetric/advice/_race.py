@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimetric.advice._common_folds import score_sentence
 from dimetric.advice._final import Stage
-from dimetric.advice._round import Round, RoundScores, run_round, score_sentence
+from dimetric.advice._round import Round, RoundScores, min_repeats, run_round
 from dimetric.advice._selection import FAVOURITE
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._stratified import strata, stratified_rows
-from dimetric.advice._survivors import FitTime, round_sizes, survivors
+from dimetric.advice._survivors import DEFAULT_GROWTH, FitTime, round_sizes, survivors
 from dimetric.report._choice import BASELINE, RaceRound
 
-__all__ = ["RaceResult", "budget_for_all", "is_long", "run_race"]
+__all__ = ["RaceResult", "budget_for_all", "is_long", "run_race", "sampled_stage"]
 
 PROTECTED = (BASELINE, FAVOURITE)  # these are not dropped because of their scores
 
@@ -28,21 +29,27 @@ class RaceResult(NamedTuple):
     ----------
     last : RoundScores
         Scores and times of the last round, including those of the reference models.
+    stage : Stage
+        The rows of the last round.
     dropped : dict of str to str
         A sentence that says why a model has no scores in the last round, by its name.
     rounds : tuple of RaceRound
         The rounds.
     fit_times : dict of str to FitTime
-        The time of a fit of each learner, apart from those that failed.
+        The time of a fit of each model, apart from those that failed.
     had_no_time : list of str
         Names of the learners that were dropped to save time.
+    offsets : dict of str to float
+        Mean score of each of them, minus the mean of the learners that went on, in the same folds.
     """
 
     last: RoundScores
+    stage: Stage
     dropped: dict[str, str]
     rounds: tuple[RaceRound, ...]
     fit_times: dict[str, FitTime]
     had_no_time: list[str]
+    offsets: dict[str, float]
 
 
 def run_race(
@@ -71,16 +78,17 @@ def run_race(
     fit_times: dict[str, FitTime] = {}
     dropped: dict[str, str] = {}
     had_no_time: list[str] = []
+    offsets: dict[str, float] = {}
     rounds: list[RaceRound] = []
     n_done = 0
     while sizes:
         size, is_last = sizes.pop(0), not sizes
-        part = stage if is_last else _sample(stage, size)
+        part = sampled_stage(stage, size)
         plan = Round(
             {name: part.options.pipeline(models[name]) for name in names},
             dict(references) if is_last else {},
             protected=PROTECTED,
-            n_repeats=SETTINGS.max_race_repeats if is_last else 1,
+            n_repeats=_n_repeats(part.options.cv) if is_last else 1,
             n_done_before=n_done,
             # At most one more round follows, with all rows and fewer learners.
             n_to_follow=0 if is_last else (len(names) + len(references)) * stage.options.cv,
@@ -92,20 +100,39 @@ def run_race(
         rounds.append(RaceRound(len(part.y), found.n_folds, tuple(found.scores)))
         dropped |= found.dropped
         had_no_time += found.had_no_time
+        offsets |= found.offsets
         for name, each in found.fit_seconds.items():
             known = fit_times.get(name)
-            fit_times[name] = known.then(size, each) if known else FitTime(size, each)
+            n_rows = len(part.y)
+            fit_times[name] = known.then(n_rows, each) if known else FitTime(n_rows, each)
         if not is_last:
-            names, sizes = _next(found, fit_times, sizes, deadline, stage)
+            names, sizes = _next(found, fit_times, [len(part.y), *sizes], deadline, stage)
             lost = [name for name in found.scores if name not in names]
             dropped |= _reasons(found, lost, part)
             had_no_time += lost
-    return RaceResult(found, dropped, tuple(rounds), fit_times, had_no_time)
+            mean = np.mean([found.scores[name] for name in names if name != BASELINE])
+            offsets |= {name: float(found.scores[name].mean() - mean) for name in lost}
+    return RaceResult(found, part, dropped, tuple(rounds), fit_times, had_no_time, offsets)
 
 
-def _sample(stage: Stage, size: int) -> Stage:
-    """Return a stage with some of the rows."""
+def _n_repeats(n_folds: int) -> int:
+    """Return the largest number of repeats of the last round."""
+    return max(SETTINGS.max_race_repeats, min_repeats(n_folds))
+
+
+def sampled_stage(stage: Stage, size: int) -> Stage:
+    """Return a stage with a stratified sample of the rows, or with all of them.
+
+    Parameters
+    ----------
+    stage : Stage
+        The rows and options. Without groups, because a sample may have too few groups.
+    size : int
+        Number of rows.
+    """
     options, y = stage.options, stage.y
+    if size >= len(y):
+        return stage
     by, rng = strata(y, options.task.is_regression), np.random.default_rng(options.random_state)
     rows = stratified_rows(np.arange(len(y)), by, size, options.cv, rng)
     n_jobs = options.n_jobs if is_long(len(rows), stage.n_features) else None
@@ -124,15 +151,24 @@ def _next(
     deadline: float,
     stage: Stage,
 ) -> tuple[list[str], list[int]]:
-    """Return the learners of the next round, and the sizes of the rounds that are left."""
+    """Return the learners of the next round, and the sizes of the rounds that are left.
+
+    The first of the given sizes is that of the last round. If the time is not enough for the few
+    best learners on all rows, the race ends with fewer rows.
+    """
     means = {name: float(scores.mean()) for name, scores in found.scores.items()}
     options, available = stage.options, deadline - perf_counter()
     if options.n_jobs is not None:
         available = (available - SETTINGS.process_start_seconds) * options.n_jobs
-    available *= 1 - SETTINGS.reference_fraction
+    available = max(0.0, available * (1 - SETTINGS.reference_fraction))
+    n_now, *sizes = sizes
     needed = {name: options.cv * fit_times[name].at(sizes[-1]) for name in means}
     kept = survivors(means, needed, available, PROTECTED)
-    if 2 * len(kept) < len(means) and len(sizes) > 1:
+    total = sum(needed[name] for name in kept)
+    if total > available:
+        fewer = int(sizes[-1] * (available / total) ** (1 / DEFAULT_GROWTH))
+        sizes = [max(n_now, fewer)]
+    elif 2 * len(kept) < len(means) and len(sizes) > 1:
         kept = _better_half(means)
     else:
         sizes = sizes[-1:]
@@ -173,11 +209,14 @@ def budget_for_all(result: RaceResult, stage: Stage, n_rows: int, seconds: float
     if not result.had_no_time:
         return None
     n_most = n_rows if n_rows < SETTINGS.min_rows_to_split else n_rows // 2
+    times = list(result.fit_times.values())
+    # The time of learners without a fit is not known. Most learners are not slower than the mean.
+    factor = 1 + sum(name not in result.fit_times for name in result.had_no_time) / len(times)
     n_processes, budget = stage.options.n_jobs or 1, seconds / SETTINGS.choice_fraction
     while budget < SETTINGS.max_budget:
         budget *= 1.1
         n_raced = min(n_most, max_race_rows(SETTINGS.choice_fraction * budget))
-        needed = sum(each.at(max(n_raced, len(stage.y))) for each in result.fit_times.values())
+        needed = factor * sum(each.at(max(n_raced, len(stage.y))) for each in times)
         needed *= stage.options.cv / n_processes * (1 + SETTINGS.round_fraction)
         if needed < SETTINGS.race_fraction * SETTINGS.choice_fraction * budget:
             break

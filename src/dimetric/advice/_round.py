@@ -12,6 +12,8 @@ from sklearn.pipeline import Pipeline
 from dimetric.advice._common_folds import (
     TIME_LIMIT_REACHED,
     common_splits,
+    offsets_of,
+    score_sentence,
     scores_on_common_folds,
     split_of,
 )
@@ -21,9 +23,10 @@ from dimetric.advice._survivors import survivors
 from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._run import run
 from dimetric.report._choice import BASELINE
-from dimetric.report._task import Task
 
-__all__ = ["Round", "RoundScores", "run_round", "score_sentence"]
+__all__ = ["Round", "RoundScores", "min_repeats", "run_round"]
+
+NOT_STARTED = "There was no time to fit it."
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class RoundScores(NamedTuple):
         A sentence that says why a model has no scores, by its name.
     had_no_time : list of str
         Names of the learners that were dropped to save time.
+    offsets : dict of str to float
+        Mean score of each dropped learner, minus the mean of `scores` in the same folds.
     n_folds, n_done : int
         Number of scores of each model, and number of fits.
     """
@@ -72,6 +77,7 @@ class RoundScores(NamedTuple):
     fit_seconds: dict[str, float]
     dropped: dict[str, str]
     had_no_time: list[str]
+    offsets: dict[str, float]
     n_folds: int
     n_done: int
 
@@ -144,7 +150,9 @@ class _Control:
                 self._dropped[cell.learner] = self._failure(cell)
         counts = self._counts()
         n_folds = min((counts[name] for name in self._active()), default=0)
-        if self._n_checked_folds < n_folds < self._stage.options.cv:
+        if n_folds == 0 and len(counts) >= SETTINGS.min_started:
+            self._skip_unstarted()
+        elif self._n_checked_folds < n_folds < self._stage.options.cv:
             self._n_checked_folds = n_folds
             self._save_time(n_folds)
         return set(self._dropped)
@@ -156,13 +164,12 @@ class _Control:
             return True
         active_counts = {counts[name] for name in self._active()}
         seconds_left = self._deadline - perf_counter()
-        if min(active_counts, default=0) >= cv:
+        if min(active_counts, default=0) >= cv * min(self._plan.n_repeats, min_repeats(cv)):
             is_complete = len(active_counts) == 1 and counts[BASELINE] % cv == 0
             return seconds_left < (self._repeat_seconds() if is_complete else 0.0)
-        # The time may be over before all models have a score in each fold.
-        enough = {name for name, n in counts.items() if n >= SETTINGS.min_race_folds}
-        is_late = seconds_left < -self._grace_seconds()
-        return is_late and BASELINE in enough and len(enough) > 1
+        # The time may be over before the few models that are left have a score in each fold.
+        has_enough = min(active_counts, default=0) >= SETTINGS.min_race_folds
+        return has_enough and seconds_left < -self._grace_seconds()
 
     def result(self) -> RoundScores:
         """Return the scores in the folds that all remaining models have finished."""
@@ -185,8 +192,11 @@ class _Control:
             if any(each.learner == name for each in self._cells)
         }
         had_no_time = [*self._had_no_time, *(each for each in late if each in models)]
+        offsets = offsets_of(self._cells, scores, had_no_time)
         n_done = len(self._cells)
-        return RoundScores(scores, found, seconds, dropped, had_no_time, len(common), n_done)
+        return RoundScores(
+            scores, found, seconds, dropped, had_no_time, offsets, len(common), n_done
+        )
 
     def _active(self) -> list[str]:
         names = [*self._plan.models, *self._plan.references]
@@ -217,6 +227,17 @@ class _Control:
         left = max(0.0, self._deadline - perf_counter()) / max(repeat_seconds, 1e-9)
         return int(len(self._cells) / max(1, n_per_repeat) + left)
 
+    def _skip_unstarted(self) -> None:
+        """Drop models without a fit if the first fold takes too long."""
+        elapsed, seconds = perf_counter() - self._started, self._deadline - self._started
+        if elapsed < SETTINGS.first_fold_fraction * seconds:
+            return
+        started = {cell.learner for cell in self._cells}
+        for name in self._active():
+            if name not in started and name not in self._plan.protected:
+                self._dropped[name] = NOT_STARTED
+                self._had_no_time += [name] if name in self._plan.models else []
+
     def _save_time(self, n_folds: int) -> None:
         """Drop learners if the time is not enough for the folds that are left."""
         options, seconds = self._stage.options, self._seconds()
@@ -228,20 +249,25 @@ class _Control:
         available -= sum(needed[name] for name in self._plan.references if name in self._active())
         if sum(learners.values()) <= available:
             return
-        for name, each in learners.items():
-            others = len(learners) - len(self._had_no_time) > 2
-            if name != BASELINE and others and each > SETTINGS.max_learner_fraction * available:
-                self._drop_for_time(
-                    name, f"One fit on {self._n_rows} rows took {seconds[name]:.2g} s."
-                )
+        for name in self._too_slow(learners, available):
+            self._drop_for_time(name, self._slowness(seconds[name]))
         learners = {name: each for name, each in learners.items() if name not in self._dropped}
-        if n_folds < SETTINGS.min_race_folds:  # scores of one fold are too noisy to choose by
-            return
         means = {name: self._mean(name) for name in learners}
         kept = survivors(means, learners, available, self._plan.protected)
         for name in learners.keys() - set(kept):
             folds = f"In {n_folds} of {options.cv} folds of {self._n_rows} rows"
             self._drop_for_time(name, score_sentence(folds, means, name, options.task))
+
+    def _too_slow(self, needed: Mapping[str, float], available: float) -> list[str]:
+        """Return the learners that would use most of the time alone."""
+        fraction, protected = SETTINGS.max_learner_fraction, self._plan.protected
+        names = [name for name in needed if name != BASELINE]
+        slow = [
+            name
+            for name in names
+            if needed[name] > available * (1 if name in protected else fraction)
+        ]
+        return slow if len(slow) < len(names) else []
 
     def _drop_slow_references(self, needed: dict[str, float], available: float) -> None:
         names = [name for name in self._plan.references if name in needed]
@@ -272,20 +298,12 @@ class _Control:
         return f"One fit on {self._n_rows} rows took more than {cell.time:.2g} s."
 
 
-def score_sentence(where: str, means: Mapping[str, float], name: str, task: Task) -> str:
-    """Return a sentence with the mean score of a learner that was dropped.
+def min_repeats(n_folds: int) -> int:
+    """Return the number of repeats that give at least 5 scores, from which to compute a spread.
 
-    Parameters
-    ----------
-    where : str
-        The folds and rows of the scores.
-    means : mapping of str to float
-        Mean score of each learner. Greater is better.
-    name : str
-        Name of the learner.
-    task : Task
-        How predictions are scored.
+    Examples
+    --------
+    >>> min_repeats(5), min_repeats(3)
+    (1, 2)
     """
-    sign = 1 if task.greater_is_better else -1
-    score, baseline = (task.text(sign * means[each]) for each in (name, BASELINE))
-    return f"{where}, its {task.score_name} was {score} ({BASELINE}: {baseline})."
+    return -(-SETTINGS.min_scores // n_folds)

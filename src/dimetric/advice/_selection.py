@@ -1,6 +1,6 @@
 """Choose the best learner of a race, and estimate how much luck helped it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -10,13 +10,15 @@ __all__ = ["FAVOURITE", "best_learner", "selection_bias"]
 
 # The candidate that is best on average over many data sets.
 FAVOURITE = "Ensemble"
+# The best of about twenty learners leads by one standard error by luck alone.
+CLEAR_STANDARD_ERRORS = 1.5
 
 
 def best_learner(scores: Mapping[str, np.ndarray], n_folds: int) -> str:
     r"""Return the name of the learner with the best mean score in the folds of the race.
 
     Scores of few folds are noisy, so the favourite is returned unless the best learner's lead over
-    it exceeds one standard error,
+    it exceeds 1.5 standard errors of
 
     .. math:: s \sqrt{1 / J + 1 / (K - 1)}
 
@@ -47,11 +49,17 @@ def best_learner(scores: Mapping[str, np.ndarray], n_folds: int) -> str:
     if FAVOURITE not in scores:
         return best
     lead = scores[best] - scores[FAVOURITE]
-    is_clear = lead.mean() > np.sqrt(lead.var(ddof=1) * _variance_factor(len(lead), n_folds))
+    standard_error = np.sqrt(lead.var(ddof=1) * _variance_factor(len(lead), n_folds))
+    is_clear = lead.mean() > CLEAR_STANDARD_ERRORS * standard_error
     return best if is_clear else FAVOURITE
 
 
-def selection_bias(scores: Mapping[str, np.ndarray], best: str, n_folds: int) -> float:
+def selection_bias(
+    scores: Mapping[str, np.ndarray],
+    best: str,
+    n_folds: int,
+    offsets: Collection[float] = (),
+) -> float:
     r"""Return by how much the mean score of the best learner is too high because it was chosen.
 
     The mean scores of the learners are shrunk towards their common mean, as in an empirical Bayes
@@ -72,6 +80,9 @@ def selection_bias(scores: Mapping[str, np.ndarray], best: str, n_folds: int) ->
         Name of the best learner.
     n_folds : int
         Number of folds K of one repeat.
+    offsets : collection of float
+        Mean scores of learners that were dropped early, minus the mean score of `scores` in the
+        same folds.
 
     Examples
     --------
@@ -83,13 +94,14 @@ def selection_bias(scores: Mapping[str, np.ndarray], best: str, n_folds: int) ->
     """
     table = np.array([each for name, each in scores.items() if name != BASELINE])
     n_learners, n_scores = table.shape
-    if n_learners == 1 or best == FAVOURITE:
+    if n_learners + len(offsets) == 1 or best == FAVOURITE:
         return 0.0
     means = table.mean(axis=1)
     noise = table - means[:, None] - table.mean(axis=0) + table.mean()
-    noise_variance = np.sum(noise**2) / ((n_learners - 1) * (n_scores - 1))
-    variance, of_noise = means.var(ddof=1), noise_variance * _variance_factor(n_scores, n_folds)
-    lead = scores[best].mean() - table.mean()
+    noise_variance = np.sum(noise**2) / (max(1, n_learners - 1) * (n_scores - 1))
+    of_noise = noise_variance * _variance_factor(n_scores, n_folds)
+    all_means = np.append(means, table.mean() + np.array(list(offsets)))
+    variance, lead = all_means.var(ddof=1), scores[best].mean() - all_means.mean()
     return float(lead * (of_noise / variance if of_noise < variance else 1.0))
 
 

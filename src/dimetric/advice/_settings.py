@@ -25,6 +25,11 @@ class RaceSettings:
         Fraction of the time after the race for tuning the best learner.
     round_fraction : float
         Largest fraction of the remaining time of the race for a round on some of the rows.
+    first_fold_fraction : float
+        Fraction of the time of a round after which no model has its first fit, apart from the
+        first few learners.
+    min_started : int
+        Number of learners that have a first fit in any case.
     grace_fraction : float
         A round that the time is not enough for ends after its deadline: at most this fraction of
         its time later.
@@ -35,6 +40,9 @@ class RaceSettings:
         random.
     min_survivors : int
         Number of learners, with the baseline, that are not dropped to save time.
+    min_scores : int
+        Smallest number of scores of a learner in the last round, if the time is enough. The
+        standard deviation of fewer scores is too noisy.
     max_race_repeats : int
         Largest number of times that the last round of the race splits the rows into folds.
     max_budget : float
@@ -117,10 +125,13 @@ class RaceSettings:
     reference_fraction: float = 0.3
     tuning_fraction: float = 0.1
     round_fraction: float = 0.4
+    first_fold_fraction: float = 0.4
+    min_started: int = 8
     grace_fraction: float = 0.1
     max_learner_fraction: float = 0.5
     min_round_rows: int = 150
     min_survivors: int = 4
+    min_scores: int = 5
     max_race_repeats: int = 4
     max_budget: float = 86_400.0
     process_start_seconds: float = 2.5
@@ -130,7 +141,7 @@ class RaceSettings:
     min_rows_to_split: int = 1000
     max_in_process_work: int = 10_000_000
     max_processes: int = 8
-    fit_limit_fraction: float = 0.25
+    fit_limit_fraction: float = 0.33
     min_fit_limit_seconds: float = 1.0
     min_fit_seconds: float = 1e-3
     min_race_folds: int = 2
