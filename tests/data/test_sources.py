@@ -85,6 +85,7 @@ def test_notes_name_the_file(tmp_path):
     assert notes == [f"{second}: Skipped the line above the column names."]
 
 
+@pytest.mark.slow
 def test_compare_takes_several_files(tmp_path):
     rng = np.random.default_rng(0)
     paths = []

@@ -87,13 +87,15 @@ def typed_column(values: list[Any], as_strings: bool = False) -> np.ndarray:
 
 
 def text_of(value: Any) -> str:
-    """Return the text of a value in a column of strings. Integral numbers have no decimals.
+    """Return the text of a value in a column of strings, as in a text file.
 
     Examples
     --------
-    >>> text_of(3.0), text_of(2.5), text_of("a")
-    ('3', '2.5', 'a')
+    >>> text_of(3.0), text_of(2.5), text_of(datetime(2024, 5, 1))
+    ('3', '2.5', '2024-05-01')
     """
+    if isinstance(value, datetime) and value.time() == time():
+        return str(value.date())
     if isinstance(value, float) and value.is_integer() and abs(value) < MAX_INTEGER:
         return str(int(value))
     return str(value)
