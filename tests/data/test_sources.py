@@ -20,6 +20,7 @@ from pyarrow import feather, ipc
 
 import dimetric
 from dimetric.data import read_table
+from dimetric.data._features import FeatureReader
 from dimetric.data._files import TableFile, is_file_source
 
 FRAME = pd.DataFrame({"a": [1, 2, 3, 4], "b": ["u", "v", "u", "v"], "class": ["x", "y", "y", "x"]})
@@ -257,6 +258,9 @@ def test_all_nested_columns_are_refused_at_once(tmp_path, extension):
         read_table(path)
     assert read_table(path, drop=names).feature_names == ("a",)
     assert list(next(TableFile.open(path).chunks())) == ["a", "class"]
+    model = dimetric.PCA(1).fit([[1.0], [2.0]])
+    with pytest.raises(ValueError, match="--keep: column 'list' holds lists"):
+        list(FeatureReader(model, TableFile.open(path), ["list"], option="--keep"))
 
 
 def test_chunks_of_feather_files(tmp_path, extension):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, Self
 
-from dimetric._names import listed_columns, suggest
+from dimetric._names import listed_columns
 from dimetric.data._limits import check_n_columns
 from dimetric.data._readers.arrays import ARCHIVE_ERRORS
 from dimetric.data._readers.compressed import check_expansion
@@ -65,11 +65,12 @@ class ExcelReader(Reader):
             chosen = _chosen_sheet(sheets, sheet)
             head = list(islice(_rows(file, workbook, chosen), HEAD_ROWS))
         others = [each for each in sheets if each != chosen] if sheet is None else []
-        if not head:
-            hint = f"; choose another sheet: {listed_columns(others)}" if others else ""
-            raise ValueError(f"the sheet {chosen!r} is empty{hint}")
         columns = _used_columns(head)
         check_n_columns(len(columns))
+        if not head or (others and len(columns) < 2):
+            fault = "has only one column" if head else "is empty"
+            hint = f"; choose {listed_columns(others)} with --sheet" if others else ""
+            raise ValueError(f"the sheet {chosen!r} {fault}{hint}")
         texts = [[_text(row, i) for i in columns] for row in head]
         filled = [each for each in texts if any(each)]
         found = find_header(filled, header=header)
@@ -207,4 +208,4 @@ def _chosen_sheet(sheets: list[str], sheet: str | int | None) -> str:
         if 1 <= int(sheet) <= len(sheets):
             return sheets[int(sheet) - 1]
         raise ValueError(f"there is no sheet {sheet}; it has {len(sheets)}, numbered from 1")
-    raise ValueError(f"there is no sheet {sheet!r}. {suggest(str(sheet), sheets)}")
+    raise ValueError(f"there is no sheet {sheet!r}; it has {listed_columns(sheets)}")
