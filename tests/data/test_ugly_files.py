@@ -130,6 +130,12 @@ def test_an_explicit_header_is_the_first_line(tmp_path):
     assert len(TableFile.open(path, header=False).read()) == 10
 
 
+def test_line_breaks_in_names(tmp_path):
+    path = write(tmp_path, TABLE.replace("weight", '"weight\n (kg)"').replace("class", '"class\n"'))
+    assert TableFile.open(path).column_names() == ["size", "weight (kg)", "colour", "class"]
+    assert read_table(path).target_name == "class"
+
+
 def test_names_that_are_years(tmp_path):
     content = "country,2018,2019,class\n" + "".join(f"c{i % 3},{i},{9 - i},ab\n" for i in range(9))
     names = TableFile.open(write(tmp_path, content)).column_names()

@@ -66,8 +66,10 @@ class TableFile:
             A query that selects the rows of a SQLite or DuckDB database. In a query of another
             file, its table is named ``data``.
         """
-        readers = []
-        for file in input_files(source):
+        readers, files = [], input_files(source)
+        if sql is not None and len(files) > 1:
+            raise ValueError(f"A query needs one file, but {len(files)} are given.")
+        for file in files:
             content = detect_content(file)
             with naming_file_in_errors(file.label):
                 readers.append(_open_reader(file, content, header, sheet, sql))

@@ -13,9 +13,15 @@ from dimetric.data._limits import check_n_columns
 from dimetric.data._readers.arrays import ARCHIVE_ERRORS
 from dimetric.data._readers.compressed import check_expansion
 from dimetric.data._readers.dialect import unique_names
-from dimetric.data._readers.header import Header, find_header
+from dimetric.data._readers.header import Header, clean_name, find_header
 from dimetric.data._readers.reader import Reader
-from dimetric.data._readers.records import BYTES_PER_CELL, Columns, columns_from_rows, row_chunks
+from dimetric.data._readers.records import (
+    BYTES_PER_CELL,
+    Columns,
+    columns_from_rows,
+    row_chunks,
+    text_of,
+)
 from dimetric.data._readers.source import InputFile
 
 HEAD_ROWS = 1000  # rows with values that detection uses
@@ -77,7 +83,8 @@ class ExcelReader(Reader):
         if not found.n_rows:
             names = [f"x{i}" for i in range(len(columns))]
         else:
-            names = list(unique_names(list(found.names or filled[found.n_titles])))
+            written = found.names or filled[found.n_titles]
+            names = list(unique_names([clean_name(each) for each in written]))
         return cls(file, chosen, columns, names, found, others)
 
     def column_names(self) -> list[str]:
@@ -187,7 +194,7 @@ def _value(cell: Any) -> Any:
 
 
 def _text(row: Row, i: int) -> str:
-    return "" if i >= len(row) or row[i] is None else str(row[i])
+    return "" if i >= len(row) or row[i] is None else text_of(row[i])
 
 
 def _used_columns(rows: list[Row]) -> list[int]:

@@ -18,6 +18,7 @@ MAX_TITLE_ROWS = 50
 POINT_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 COMMENT = re.compile(r"(#|%|//)\s*")
+LINE_BREAKS = re.compile(r"\s*[\r\n]\s*")
 YEAR = re.compile(r"(1[89]|20)\d\d")
 IN_BRACKETS = re.compile(r"[\[(].*[\])]")
 
@@ -139,6 +140,17 @@ def is_number(text: str, decimal: str) -> bool:
     if POINT_NUMBER.fullmatch(text):
         return True
     return decimal == "," and COMMA_NUMBER.fullmatch(text) is not None
+
+
+def clean_name(name: str) -> str:
+    r"""Return a column name without line breaks and outer spaces.
+
+    Examples
+    --------
+    >>> clean_name(" weight\n(kg)")
+    'weight (kg)'
+    """
+    return LINE_BREAKS.sub(" ", name).strip()
 
 
 def usual_width(rows: Sequence[Row]) -> int:
