@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimetric._arguments import check_types
-from dimetric._names import listed_columns, suggest
+from dimetric._names import suggest
 from dimetric.data._columns import columns_of
 from dimetric.data._dataset import DataSet
 from dimetric.data._files import TableFile, is_file_source
 from dimetric.data._missing import MISSING_MARKERS, is_missing
-from dimetric.data._readers.records import nested_columns
+from dimetric.data._readers.nested import nested_columns, refuse_nested
 from dimetric.data._samples import build_data_set
 
 __all__ = ["read_table"]
@@ -174,33 +174,6 @@ def open_table(
     notes += _drop_non_features(columns, roles)
     notes += _notes_on_classes(columns, roles.target)
     return Table(columns, roles.target, roles.extra, name or "", notes)
-
-
-def refuse_nested(nested: Mapping[str, str], drop: Iterable[str]) -> None:
-    """Raise if columns hold lists, structs, maps or bytes, unless they are dropped.
-
-    Examples
-    --------
-    >>> refuse_nested({"tags": "lists", "photo": "bytes"}, ["photo"])
-    Traceback (most recent call last):
-    ...
-    ValueError: Column 'tags' holds lists, which cannot be features. Drop it (drop=['tags'] in...
-    """
-    dropped = set(drop)
-    refused = {name: kind for name, kind in nested.items() if name not in dropped}
-    if not refused:
-        return
-    names = list(refused)
-    *kinds, last = sorted(set(refused.values()))
-    contents = f"{', '.join(kinds)} or {last}" if kinds else last
-    subject = f"Column {names[0]!r} holds"
-    if len(names) > 1:
-        subject = f"Columns {listed_columns(names)} hold"
-    them = "it" if len(names) == 1 else "them"
-    raise ValueError(
-        f"{subject} {contents}, which cannot be features. Drop {them} (drop={names!r} in Python, "
-        f"--drop {','.join(names)!r} on the command line), or store the parts as columns."
-    )
 
 
 def _without_columns(frame: Any, names: list[str]) -> Any:
