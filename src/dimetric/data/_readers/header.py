@@ -20,6 +20,7 @@ COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 COMMENT = re.compile(r"(#|%|//)\s*")
 LINE_BREAKS = re.compile(r"\s*[\r\n]\s*")
 YEAR = re.compile(r"(1[89]|20)\d\d")
+RULE = re.compile(r":?[-=]{2,}:?")  # below the names of a printed table
 IN_BRACKETS = re.compile(r"[\[(].*[\])]")
 
 Row = Sequence[str]
@@ -263,6 +264,8 @@ def _second_row_holds_units(body: Sequence[Row], decimal: str) -> bool:
         return False
     row, below = body[1], body[2:]
     numeric = _numeric_columns(below, decimal)
+    if all(not each or RULE.fullmatch(each) for each in row):
+        return True
     if not _is_text_above_numbers(row, numeric, decimal):
         return False
     for i, each in enumerate(row):

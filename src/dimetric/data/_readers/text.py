@@ -113,6 +113,7 @@ class TextReader(Reader):
             "decimal": dialect.decimal,
             "encoding": dialect.encoding,
             "encoding_errors": dialect.encoding_errors,
+            "escapechar": dialect.escape,
             "compression": "gzip" if self.is_gzip else None,
             "skipinitialspace": True,
             "na_values": sorted(MISSING_MARKERS),
