@@ -102,7 +102,7 @@ def test_sheets_by_name_and_number(tmp_path):
     assert list(read_table(path).notes) == notes
     assert read_table(path, sheet="2").feature_names == ("b",)
     for sheet, sentence in [
-        ("secnd", "there is no sheet 'secnd'"),
+        ("secnd", "there is no sheet 'secnd'; it has 'first', '2' and 'empty'"),
         ("7", "there is no sheet 7; it has 3, numbered from 1"),
         ("empty", "the sheet 'empty' is empty"),
     ]:
@@ -114,9 +114,10 @@ def test_sheets_by_name_and_number(tmp_path):
 
 
 def test_an_empty_first_sheet_names_the_others(tmp_path):
-    path = workbook(tmp_path / "a.xlsx", {"cover": [], "data": [["a", "class"], *ROWS]})
-    with pytest.raises(ValueError, match=r"the sheet 'cover' is empty; choose another .*'data'"):
-        read_table(path)
+    for rows, fault in [([], "is empty"), ([["A title"], ["a note"]], "has only one column")]:
+        path = workbook(tmp_path / "a.xlsx", {"cover": rows, "data": [["a", "class"], *ROWS]})
+        with pytest.raises(ValueError, match=f"the sheet 'cover' {fault}; choose 'data' with"):
+            read_table(path)
 
 
 def test_types_of_cells(tmp_path):

@@ -67,6 +67,32 @@ def test_objects_are_flattened_and_lists_are_refused(tmp_path):
     assert list(columns["a.d"]) == [None] * 5
 
 
+FRAME = pd.DataFrame({"a": [1, 2, 3], "class": ["x", "y", "x"]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FRAME.to_json(),
+        FRAME.to_json(orient="split"),
+        FRAME.to_json(orient="table"),
+        json.dumps(FRAME.to_dict("list")),
+        json.dumps({"count": 3, "results": FRAME.to_dict("records")}, indent=1),
+        json.dumps(FRAME.to_dict("records"), indent=1),
+    ],
+)
+def test_layouts_of_other_programs(tmp_path, text):
+    columns = TableFile.open(write(tmp_path / "a.json", text)).read()
+    assert_array_equal(columns["a"], [1, 2, 3])
+    assert list(columns["class"]) == ["x", "y", "x"]
+
+
+def test_one_record(tmp_path):
+    for text in ('{"a": 1, "b": {"c": 2}}', '{\n"a": 1,\n"b": {"c": 2}\n}\n'):
+        columns = TableFile.open(write(tmp_path / "a.json", text)).read()
+        assert {name: list(values) for name, values in columns.items()} == {"a": [1], "b.c": [2]}
+
+
 def test_keys_may_differ_between_records(tmp_path):
     path = write(tmp_path / "a.jsonl", '{"a": 1}\n{"b": "x", "a": 2}\n{"c": true}\n')
     table = TableFile.open(path)
@@ -90,17 +116,18 @@ def test_types(tmp_path):
     ("content", "sentence"),
     [
         ('{"a": 1}\n{"a": \n', "line 2 is not valid JSON; expected one record in each line"),
-        ('{\n "a": 1\n}\n', "line 1 is not valid JSON"),
+        ('{\n "a": 1\n', "line 1 is not valid JSON"),
+        ('{"a": [1], "b": [1, 2]}', "it holds a single object; expected"),
         ("[1, 2]", "record 1 is not a record; expected"),
         ('[{"a": 1}, 2]', "record 2 is not a record"),
         ('{"a": 1}\n[1]\n', "line 2 is not a record"),
         ("[]", "it has no records"),
         ("[" * 100_000, "it is nested too deeply|not valid JSON"),
-        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 1 is nested too deeply"),
-        ('{"a": ' * 50 + "1" + "}" * 50, "line 1 is nested too deeply"),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
+        ('{"a": ' * 50 + "1" + "}" * 50, "record 1 is nested too deeply"),
         (b'{"a": "\xe9"}', "it is not valid UTF-8 text"),
         ("".join(f'{{"k{i}": 1}}\n' for i in range(3000)), "content of at least .* times as large"),
-        ('{"a": "x\n', "line 1 is not valid JSON"),
+        ('{"a": "x\n', "it is not valid JSON"),
     ],
 )
 def test_damaged_and_hostile_files(tmp_path, content, sentence):

@@ -20,6 +20,7 @@ from pyarrow import feather, ipc
 
 import dimetric
 from dimetric.data import read_table
+from dimetric.data._features import FeatureReader
 from dimetric.data._files import TableFile, is_file_source
 
 FRAME = pd.DataFrame({"a": [1, 2, 3, 4], "b": ["u", "v", "u", "v"], "class": ["x", "y", "y", "x"]})
@@ -78,6 +79,12 @@ def test_numbers_become_texts_if_another_file_has_texts(tmp_path):
     assert list(columns["a"]) == ["1", "2", "3", "4", "1", "k", None, "2.5"]
 
 
+def test_a_query_needs_one_file(tmp_path):
+    path = saved(FRAME, tmp_path / "a.csv")
+    with pytest.raises(ValueError, match="A query needs one file, but 2 are given"):
+        TableFile.open([path, path], sql="SELECT * FROM data")
+
+
 def test_notes_name_the_file(tmp_path):
     first = saved(FRAME, tmp_path / "a.csv")
     second = write(tmp_path / "b.csv", "A title\n" + first.read_text())
@@ -85,6 +92,7 @@ def test_notes_name_the_file(tmp_path):
     assert notes == [f"{second}: Skipped the line above the column names."]
 
 
+@pytest.mark.slow
 def test_compare_takes_several_files(tmp_path):
     rng = np.random.default_rng(0)
     paths = []
@@ -256,6 +264,20 @@ def test_all_nested_columns_are_refused_at_once(tmp_path, extension):
         read_table(path)
     assert read_table(path, drop=names).feature_names == ("a",)
     assert list(next(TableFile.open(path).chunks())) == ["a", "class"]
+    model = dimetric.PCA(1).fit([[1.0], [2.0]])
+    with pytest.raises(ValueError, match="--keep: column 'list' holds lists"):
+        list(FeatureReader(model, TableFile.open(path), ["list"], option="--keep"))
+
+
+def test_row_names_of_pandas(tmp_path, extension):
+    frame = FRAME.set_index(pd.Index([7, 5, 3, 9], name="customer"))
+    path = write_arrow(pa.Table.from_pandas(frame), tmp_path / f"a{extension}")
+    assert TableFile.open(path).column_names() == ["a", "b", "class", "customer"]
+    assert list(TableFile.open(path).read()["customer"]) == [7, 5, 3, 9]
+    path = write_arrow(pa.Table.from_pandas(FRAME[::2][::-1]), tmp_path / f"b{extension}")
+    file = TableFile.open(path)
+    for names in (file.column_names(), list(file.read()), list(next(file.chunks()))):
+        assert names == ["a", "b", "class"]
 
 
 def test_chunks_of_feather_files(tmp_path, extension):

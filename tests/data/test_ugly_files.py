@@ -67,6 +67,10 @@ ABOVE, UNITS = (
         ("Sales report\nfor: ACME, Inc.\n\n" + TABLE, f"Skipped 2 lines {ABOVE}."),
         ("Sales report,,,\n,,,\n" + TABLE, f"Skipped 2 lines {ABOVE}."),
         ('"A title\nof two lines"\n' + TABLE, f"Skipped the line {ABOVE}."),
+        ("# x\nA title\n# y\n" + TABLE, f"Skipped 3 lines {ABOVE}."),
+        (HEADER + "# x\n" + BODY, "Skipped 1 line that starts like a comment."),
+        (TABLE + "# x\n# y\n", "Skipped 2 lines that start like a comment."),
+        (HEADER + "----,----,:----:,----\n" + BODY, f"Skipped {UNITS}."),
         (HEADER + "cm,kg,,\n" + BODY, f"Skipped {UNITS}."),
         (HEADER + "[cm],[kg],[-],[-]\n" + BODY, f"Skipped {UNITS}."),
         (HEADER + "float,int,text,text\n" + BODY, f"Skipped {UNITS}."),
@@ -128,6 +132,23 @@ def test_an_explicit_header_is_the_first_line(tmp_path):
     path = write(tmp_path, "Title,,,\n" + TABLE)
     assert TableFile.open(path, header=True).column_names()[0] == "Title"
     assert len(TableFile.open(path, header=False).read()) == 10
+
+
+def test_escaped_quotes_and_null_of_databases(tmp_path):
+    lines = [f'{i},"say \\"hi\\", ok",{"ab"[i % 2]}\n' for i in range(6)]
+    frame = TableFile.open(write(tmp_path, "size,note,class\n" + "".join(lines))).read()
+    assert list(frame["size"]) == list(range(6))
+    assert set(frame["note"]) == {'say "hi", ok'}
+    path = write(tmp_path, 'path,size,class\n"C:\\a\\",1,x\n"C:\\b\\",\\N,y\n"C:\\a\\",3,x\n')
+    frame = TableFile.open(path).read()
+    assert list(frame["path"]) == ["C:\\a\\", "C:\\b\\", "C:\\a\\"]
+    np.testing.assert_array_equal(frame["size"], [1, np.nan, 3])
+
+
+def test_line_breaks_in_names(tmp_path):
+    path = write(tmp_path, TABLE.replace("weight", '"weight\n (kg)"').replace("class", '"class\n"'))
+    assert TableFile.open(path).column_names() == ["size", "weight (kg)", "colour", "class"]
+    assert read_table(path).target_name == "class"
 
 
 def test_names_that_are_years(tmp_path):

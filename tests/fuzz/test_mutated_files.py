@@ -4,7 +4,9 @@ Run one case of one kind of file with ``python tests/fuzz/test_mutated_files.py 
 DIMETRIC_FUZZ_FACTOR to multiply the number of cases.
 """
 
+import contextlib
 import gzip
+import io
 import json
 import os
 import re
@@ -14,6 +16,7 @@ import sys
 import tempfile
 import tracemalloc
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +87,50 @@ def parquet_file(folder):
     )
     frame.to_parquet(folder / "a.parquet")
     return "a.parquet", (folder / "a.parquet").read_bytes()
+
+
+def feather_file(folder):
+    import pandas as pd
+
+    frame = pd.read_parquet(folder / parquet_file(folder)[0])
+    frame.to_feather(folder / "a.feather")
+    return "a.feather", (folder / "a.feather").read_bytes()
+
+
+def excel_file(folder):
+    import pandas as pd
+
+    frame = pd.read_parquet(folder / parquet_file(folder)[0])
+    frame.to_excel(folder / "a.xlsx", index=False)
+    return "a.xlsx", stored((folder / "a.xlsx").read_bytes())
+
+
+def stored(content):
+    """Return an archive without compression, so that mutations change its XML."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(buffer, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    return buffer.getvalue()
+
+
+def json_file(folder):
+    lines = (
+        json.dumps({"a": i, "b": {"c": [None, "x"][i % 2]}, "class": "pq"[i % 2]})
+        for i in range(40)
+    )
+    return "a.jsonl", "\n".join(lines).encode()
+
+
+def sqlite_file(folder):
+    import sqlite3
+
+    with contextlib.closing(sqlite3.connect(folder / "a.sqlite")) as connection:
+        connection.execute("CREATE TABLE t (a REAL, b TEXT, class TEXT)")
+        rows = [(i / 3, "xy"[i % 2], "pq"[i % 2]) for i in range(40)]
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+        connection.commit()
+    return "a.sqlite", (folder / "a.sqlite").read_bytes()
 
 
 def model_file(folder):
@@ -184,6 +231,10 @@ KINDS = {
     "model": (model_file, read_model),
     "kernel model": (kernel_model_file, read_model),
     "store": (store_file, use_store),
+    "feather": (feather_file, read_text_or_arrays),
+    "excel": (excel_file, read_text_or_arrays),
+    "json": (json_file, read_text_or_arrays),
+    "sqlite": (sqlite_file, read_text_or_arrays),
 }
 
 

@@ -212,6 +212,8 @@ class FeatureReader:
     def _check_kept(self, names: list[str]) -> None:
         absent_name = next((each for each in self._keep if each not in names), None)
         if absent_name is not None:
+            if nested := self._file.nested_columns().get(absent_name):
+                raise ValueError(f"{self._option}: column {absent_name!r} holds {nested}.")
             hint = suggest(absent_name, names)
             raise ValueError(f"{self._option}: there is no column {absent_name!r}. {hint}")
 

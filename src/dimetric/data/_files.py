@@ -66,8 +66,10 @@ class TableFile:
             A query that selects the rows of a SQLite or DuckDB database. In a query of another
             file, its table is named ``data``.
         """
-        readers = []
-        for file in input_files(source):
+        readers, files = [], input_files(source)
+        if sql is not None and len(files) > 1:
+            raise ValueError(f"A query needs one file, but {len(files)} are given.")
+        for file in files:
             content = detect_content(file)
             with naming_file_in_errors(file.label):
                 readers.append(_open_reader(file, content, header, sheet, sql))
@@ -153,16 +155,13 @@ class TableFile:
         """
         strings = set(string_columns)
         cells_per_chunk = CELLS_PER_CHUNK if cells_per_chunk is None else cells_per_chunk
-        names = self.column_names() if len(self.readers) > 1 else []
+        names = self.column_names() if len(self.readers) > 1 else None
         are_mixed = len({type(each) for each in self.readers}) > 1
         for each in self.readers:
             with naming_file_in_errors(each.file.label):
                 for chunk in each.chunks(strings, cells_per_chunk):
-                    # A model that was fitted without names matches columns by their positions.
-                    order = [name for name in names if name in chunk]
-                    if are_mixed or order != [name for name in chunk if names]:
-                        chunk = {name: chunk[name] for name in order}
-                    yield with_strings(chunk, strings) if are_mixed else chunk
+                    columns = chunk if names is None else _in_order(chunk, names)
+                    yield with_strings(columns, strings) if are_mixed else columns
 
     def _names_in(self, reader: Reader) -> list[str]:
         with naming_file_in_errors(reader.file.label):
@@ -171,14 +170,20 @@ class TableFile:
     def _check_names(self, reader: Reader, names: list[str]) -> None:
         """Raise unless a file has the columns of the first file, in any order."""
         found, first = self._names_in(reader), self.readers[0].file.label
-        missing = [each for each in names if each not in set(found)]
-        extra = [each for each in found if each not in set(names)]
+        present, expected = set(found), set(names)
+        missing = [each for each in names if each not in present]
+        extra = [each for each in found if each not in expected]
         if missing or extra:
             parts = [f"lacks {_columns(missing)} of {first}"] if missing else []
             parts += [f"has {_columns(extra)}, which {first} lacks"] if extra else []
             raise ValueError(
                 f"{reader.file.label} {' and '.join(parts)}. All files must have the same columns."
             )
+
+
+def _in_order(chunk: Any, names: list[str]) -> dict[str, Any]:
+    """Return columns in a given order, because a model without names matches them by position."""
+    return {name: chunk[name] for name in names if name in chunk}
 
 
 def _columns(names: list[str]) -> str:

@@ -25,6 +25,7 @@ MISSING_MARKERS = CLASS_MISSING_MARKERS | {
     "None",
     "<NA>",
     "NaT",
+    "\\N",
     "#N/A",
     "#NA",
     "#N/A N/A",

@@ -14,7 +14,7 @@ from dimetric.data._dataset import DataSet
 from dimetric.data._files import TableFile, is_file_source
 from dimetric.data._missing import MISSING_MARKERS
 from dimetric.data._problems import check_features, handle_problems, nested_records
-from dimetric.data._readers.records import nested_columns
+from dimetric.data._readers.nested import nested_columns
 from dimetric.data._records import ColumnRecord, record_notes, records_of
 from dimetric.data._samples import build_data_set
 

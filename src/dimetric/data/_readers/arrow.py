@@ -1,6 +1,7 @@
 """Read Parquet and Feather files, as a whole or in chunks of rows."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from dimetric.data._readers.reader import Reader
 from dimetric.data._readers.source import InputFile
 
 BYTES_PER_CELL = 8  # size of a value in memory
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class ParquetReader(Reader):
 
     def column_names(self) -> list[str]:
         """Return the names of all columns, including nested ones."""
-        return [str(each) for each in self._schema.names]
+        return _column_names(self._schema.names)
 
     def nested_columns(self) -> dict[str, str]:
         """Return the columns of lists, structs, maps and bytes, and what they hold."""
@@ -78,7 +80,7 @@ class FeatherReader(Reader):
 
     def column_names(self) -> list[str]:
         """Return the names of all columns, including nested ones."""
-        return [str(each) for each in self._schema.names]
+        return _column_names(self._schema.names)
 
     def nested_columns(self) -> dict[str, str]:
         """Return the columns of lists, structs, maps and bytes, and what they hold."""
@@ -164,21 +166,28 @@ def _nested_columns(schema: Any) -> dict[str, str]:
     return {name: kind for name, kind in kinds.items() if kind}
 
 
+def _column_names(names: Iterable[Any]) -> list[str]:
+    """Return the names of columns, without the row numbers and row names that pandas adds."""
+    return [str(each) for each in names if not PANDAS_INDEX.fullmatch(str(each))]
+
+
 def _flat_names(schema: Any) -> list[str]:
-    return [field.name for field in schema if not _nested_kind(field.type)]
+    nested = _nested_columns(schema)
+    return [each for each in _column_names(schema.names) if each not in nested]
 
 
 def _flat_schema(schema: Any) -> Any:
     import pyarrow
 
-    fields = [field for field in schema if not _nested_kind(field.type)]
-    return pyarrow.schema(fields, schema.metadata)
+    names = set(_flat_names(schema))
+    return pyarrow.schema([field for field in schema if field.name in names])
 
 
 def _frame(table: Any) -> Any:
     """Return an Arrow table as a pandas data frame. Dates become timestamps without time zone."""
     # pandas would convert integers with missing values to floats, which round long ids.
-    frame = table.to_pandas(integer_object_nulls=True, date_as_object=False)
+    # The metadata of pandas would turn columns into names of rows.
+    frame = table.to_pandas(integer_object_nulls=True, date_as_object=False, ignore_metadata=True)
     for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
         if getattr(dtype, "tz", None) is not None:
             frame[name] = frame[name].dt.tz_localize(None)  # the local time of the column

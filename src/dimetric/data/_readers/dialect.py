@@ -4,7 +4,6 @@ Detection reads the first ``HEAD_BYTES`` bytes of the file once, or more if the 
 All later reads of the file use the resulting :class:`Dialect`.
 """
 
-import codecs
 import csv
 import gzip
 import re
@@ -17,6 +16,11 @@ from threading import Lock
 from typing import IO
 
 from dimetric.data._limits import check_n_columns
+from dimetric.data._readers.encoding import (
+    DECODING_ERROR_HANDLER,
+    decode_head,
+    detect_encoding,
+)
 from dimetric.data._readers.header import (
     COMMA_NUMBER,
     COMMENT,
@@ -30,6 +34,8 @@ from dimetric.data._readers.header import (
 SEPARATORS = (";", "\t", "|", ",")
 DECLARED_SEPARATOR = re.compile(r'"?sep=([;\t|,])"?', re.IGNORECASE)  # as Excel writes it
 SPACES = r"\s+"
+# A quote in a quoted value, as MySQL writes it. Before a separator, it may be the end of "C:\".
+ESCAPED_QUOTE = re.compile(r'\\"(?![;\t|,\r\n]|$)')
 HEAD_BYTES = 2**20  # decompressed bytes that detection reads
 # If they hold fewer lines than MIN_HEAD_LINES, detection reads more, up to MAX_HEAD_BYTES.
 MIN_HEAD_LINES = 4
@@ -66,6 +72,8 @@ class Dialect:
         if `names` are given.
     has_empty_ends : bool
         Whether a separator ends all lines but the header.
+    escape : str or None
+        The character before a quote inside of a quoted value. None if such quotes are doubled.
     notes : tuple of str
         Messages about skipped lines.
     """
@@ -77,6 +85,7 @@ class Dialect:
     names: tuple[str, ...] = field(default=(), repr=False)
     skipped_lines: tuple[int, ...] = field(default=(), repr=False)
     has_empty_ends: bool = field(default=False, repr=False)
+    escape: str | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -126,8 +135,8 @@ def detect_dialect(path: Path, header: bool | None = None, *, is_gzip: bool = Fa
     """
     with _open_binary(path, is_gzip) as file:
         head, is_whole = _read_head(file)
-    encoding = _encoding(head, is_whole)
-    text = _decode_head(head, encoding, is_whole)
+    encoding = detect_encoding(head, is_whole)
+    text = decode_head(head, encoding, is_whole)
     if "\0" in text:
         raise ValueError("it is not a text file")
     lines = list(islice(text.splitlines(), 2 * HEAD_LINES))
@@ -138,22 +147,52 @@ def detect_dialect(path: Path, header: bool | None = None, *, is_gzip: bool = Fa
         lines[0] = ""
     filled = list(islice((each for each in lines if each.strip()), HEAD_LINES))
     separator = declared[1] if declared else _separator(filled)
-    rows = [each for each in _split(filled, separator) if not _is_blank(each)]
-    check_n_columns(max(map(len, rows), default=0))
-    decimal = _decimal(rows, separator)
-    found = find_header(rows, decimal, header)
-    names = _checked_names(rows, found)
-    skipped = _skipped_lines(lines, separator, found, bool(names), declared is not None)
+    escape = "\\" if ESCAPED_QUOTE.search(text) else None
+    rows, comments = _rows_and_comments(_split(lines, separator, escape))
+    check_n_columns(max(map(len, rows.values()), default=0))
+    listed = list(rows.values())[:HEAD_LINES]
+    decimal = _decimal(listed, separator)
+    found = find_header(listed, decimal, header)
+    names = _checked_names(listed, found)
+    skipped = _skipped_lines(list(rows), found, bool(names))
     return Dialect(
         separator,
         found.n_rows > 0,
         decimal,
         encoding,
         names,
-        skipped,
+        (*([0] if declared else []), *comments, *skipped),
         found.has_empty_ends,
-        tuple(found.notes("line")),
+        escape,
+        _notes(found, list(rows), comments),
     )
+
+
+def _rows_and_comments(
+    all_rows: list[list[str]],
+) -> tuple[dict[int, list[str]], list[int]]:
+    """Return the rows with values by line, and the lines of comments. Both count from 0.
+
+    A quoted line break does not end a line. Comments that look like rows are returned as rows.
+    """
+    rows = {i: row for i, row in enumerate(all_rows) if row not in ([], [""])}
+    if usual_width(list(rows.values())) == 1:
+        return rows, []
+    comments = [i for i, row in rows.items() if len(row) == 1 and COMMENT.match(row[0])]
+    for i in comments:
+        del rows[i]
+    return rows, comments
+
+
+def _notes(header: Header, lines: list[int], comments: list[int]) -> tuple[str, ...]:
+    first = lines[header.n_titles] if len(lines) > header.n_titles else 0
+    n_above = sum(each < first for each in comments)
+    n_below = len(comments) - n_above
+    notes = header._replace(n_titles=header.n_titles + n_above).notes("line")
+    if n_below:
+        lines_text = "1 line that starts" if n_below == 1 else f"{n_below} lines that start"
+        notes.append(f"Skipped {lines_text} like a comment.")
+    return tuple(notes)
 
 
 def _checked_names(rows: list[list[str]], header: Header) -> tuple[str, ...]:
@@ -166,17 +205,12 @@ def _checked_names(rows: list[list[str]], header: Header) -> tuple[str, ...]:
     return unique_names(names) if _n_repeated(names) > MAX_REPEATED_NAMES else ()
 
 
-def _skipped_lines(
-    lines: list[str], separator: str, header: Header, has_names: bool, is_declared: bool
-) -> tuple[int, ...]:
-    """Return the numbers of the lines to skip. A quoted line break does not end a line."""
-    if not (is_declared or has_names or header.n_titles or header.has_units):
-        return ()
-    numbers = [i for i, row in enumerate(_split(lines, separator)) if not _is_blank(row)]
-    titles, rest = numbers[: header.n_titles], numbers[header.n_titles :]
+def _skipped_lines(lines: list[int], header: Header, has_names: bool) -> list[int]:
+    """Return the lines above and below the header to skip. With `has_names`, also the header."""
+    rest = lines[header.n_titles :]
     names = rest[: header.n_rows] if has_names else []
     units = rest[header.n_rows : header.n_rows + header.has_units]
-    return (*([0] if is_declared else []), *titles, *names, *units)
+    return [*lines[: header.n_titles], *names, *units]
 
 
 def _read_head(file: IO[bytes]) -> tuple[bytes, bool]:
@@ -188,43 +222,6 @@ def _read_head(file: IO[bytes]) -> tuple[bytes, bool]:
         n_bytes += len(parts[-1])
         n_lines += parts[-1].count(b"\n") + parts[-1].count(b"\r")
     return b"".join(parts), len(parts[-1]) < HEAD_BYTES
-
-
-def _encoding(head: bytes, is_whole: bool) -> str:
-    """Return the encoding in which the first part of a file can be decoded."""
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    pairs = head[: len(head) // 2 * 2]
-    for encoding, zeros in (("utf-16-le", pairs[1::2]), ("utf-16-be", pairs[::2])):
-        if len(zeros) > 1 and zeros.count(0) > len(zeros) / 2:  # ASCII characters in two bytes
-            return encoding
-    for encoding in ("utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8", "cp1252"):
-        try:
-            _decode_head(head, encoding, is_whole)
-        except UnicodeDecodeError:
-            continue
-        return encoding
-    return "latin-1"  # decodes any byte
-
-
-def _decode_head(head: bytes, encoding: str, is_whole: bool) -> str:
-    """Decode the first part of a file, which may end in the middle of a character."""
-    return codecs.getincrementaldecoder(encoding)().decode(head, final=is_whole)
-
-
-def _decode_late_bytes(error: UnicodeError) -> tuple[str, int]:
-    """Decode bytes that are invalid in the detected encoding: see `Dialect.encoding_errors`."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    wrong = error.object[error.start : error.end]
-    try:
-        return wrong.decode("cp1252"), error.end
-    except UnicodeDecodeError:
-        return wrong.decode("latin-1"), error.end
-
-
-DECODING_ERROR_HANDLER = "dimetric.decode_late_bytes"
-codecs.register_error(DECODING_ERROR_HANDLER, _decode_late_bytes)
 
 
 @contextmanager
@@ -258,7 +255,7 @@ def _separator(lines: list[str]) -> str:
     return best
 
 
-def _split(lines: list[str], separator: str) -> list[list[str]]:
+def _split(lines: list[str], separator: str, escape: str | None = None) -> list[list[str]]:
     if separator == SPACES:
         return [each.split() for each in lines]
     max_length = sum(map(len, lines)) + len(lines)  # quotes may join all lines to one field
@@ -266,16 +263,14 @@ def _split(lines: list[str], separator: str) -> list[list[str]]:
         limit = csv.field_size_limit()
         try:
             csv.field_size_limit(max(limit, max_length))
-            rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+            rows = list(
+                csv.reader(lines, delimiter=separator, escapechar=escape, skipinitialspace=True)
+            )
         except csv.Error as error:
             raise ValueError(f"it is not a text file ({error})") from error
         finally:
             csv.field_size_limit(limit)
     return [[each.strip() for each in row] for row in rows]
-
-
-def _is_blank(row: list[str]) -> bool:
-    return row in ([], [""])
 
 
 def _decimal(rows: list[list[str]], separator: str) -> str:

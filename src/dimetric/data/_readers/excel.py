@@ -8,14 +8,20 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, Self
 
-from dimetric._names import listed_columns, suggest
+from dimetric._names import listed_columns
 from dimetric.data._limits import check_n_columns
 from dimetric.data._readers.arrays import ARCHIVE_ERRORS
 from dimetric.data._readers.compressed import check_expansion
 from dimetric.data._readers.dialect import unique_names
-from dimetric.data._readers.header import Header, find_header
+from dimetric.data._readers.header import Header, clean_name, find_header
 from dimetric.data._readers.reader import Reader
-from dimetric.data._readers.records import BYTES_PER_CELL, Columns, columns_from_rows, row_chunks
+from dimetric.data._readers.records import (
+    BYTES_PER_CELL,
+    Columns,
+    columns_from_rows,
+    row_chunks,
+    text_of,
+)
 from dimetric.data._readers.source import InputFile
 
 HEAD_ROWS = 1000  # rows with values that detection uses
@@ -65,18 +71,20 @@ class ExcelReader(Reader):
             chosen = _chosen_sheet(sheets, sheet)
             head = list(islice(_rows(file, workbook, chosen), HEAD_ROWS))
         others = [each for each in sheets if each != chosen] if sheet is None else []
-        if not head:
-            hint = f"; choose another sheet: {listed_columns(others)}" if others else ""
-            raise ValueError(f"the sheet {chosen!r} is empty{hint}")
         columns = _used_columns(head)
         check_n_columns(len(columns))
+        if not head or (others and len(columns) < 2):
+            fault = "has only one column" if head else "is empty"
+            hint = f"; choose {listed_columns(others)} with --sheet" if others else ""
+            raise ValueError(f"the sheet {chosen!r} {fault}{hint}")
         texts = [[_text(row, i) for i in columns] for row in head]
         filled = [each for each in texts if any(each)]
         found = find_header(filled, header=header)
         if not found.n_rows:
             names = [f"x{i}" for i in range(len(columns))]
         else:
-            names = list(unique_names(list(found.names or filled[found.n_titles])))
+            written = found.names or filled[found.n_titles]
+            names = list(unique_names([clean_name(each) for each in written]))
         return cls(file, chosen, columns, names, found, others)
 
     def column_names(self) -> list[str]:
@@ -186,7 +194,7 @@ def _value(cell: Any) -> Any:
 
 
 def _text(row: Row, i: int) -> str:
-    return "" if i >= len(row) or row[i] is None else str(row[i])
+    return "" if i >= len(row) or row[i] is None else text_of(row[i])
 
 
 def _used_columns(rows: list[Row]) -> list[int]:
@@ -207,4 +215,4 @@ def _chosen_sheet(sheets: list[str], sheet: str | int | None) -> str:
         if 1 <= int(sheet) <= len(sheets):
             return sheets[int(sheet) - 1]
         raise ValueError(f"there is no sheet {sheet}; it has {len(sheets)}, numbered from 1")
-    raise ValueError(f"there is no sheet {sheet!r}. {suggest(str(sheet), sheets)}")
+    raise ValueError(f"there is no sheet {sheet!r}; it has {listed_columns(sheets)}")

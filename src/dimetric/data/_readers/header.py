@@ -18,7 +18,9 @@ MAX_TITLE_ROWS = 50
 POINT_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 COMMENT = re.compile(r"(#|%|//)\s*")
+LINE_BREAKS = re.compile(r"\s*[\r\n]\s*")
 YEAR = re.compile(r"(1[89]|20)\d\d")
+RULE = re.compile(r":?[-=]{2,}:?")  # below the names of a printed table
 IN_BRACKETS = re.compile(r"[\[(].*[\])]")
 
 Row = Sequence[str]
@@ -141,6 +143,17 @@ def is_number(text: str, decimal: str) -> bool:
     return decimal == "," and COMMA_NUMBER.fullmatch(text) is not None
 
 
+def clean_name(name: str) -> str:
+    r"""Return a column name without line breaks and outer spaces.
+
+    Examples
+    --------
+    >>> clean_name(" weight\n(kg)")
+    'weight (kg)'
+    """
+    return LINE_BREAKS.sub(" ", name).strip()
+
+
 def usual_width(rows: Sequence[Row]) -> int:
     """Return the most frequent number of values in a row, or the larger one of two."""
     counts = Counter(map(len, rows))
@@ -251,6 +264,8 @@ def _second_row_holds_units(body: Sequence[Row], decimal: str) -> bool:
         return False
     row, below = body[1], body[2:]
     numeric = _numeric_columns(below, decimal)
+    if all(not each or RULE.fullmatch(each) for each in row):
+        return True
     if not _is_text_above_numbers(row, numeric, decimal):
         return False
     for i, each in enumerate(row):

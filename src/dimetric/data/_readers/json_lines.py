@@ -83,11 +83,12 @@ class JsonReader(Reader):
     def _records(self) -> Iterator[Record]:
         """Yield the records, flattened."""
         with self._opened() as file:
-            first = _first_character(file)
+            first_line = next(filter(str.strip, file), "")
+            is_whole = not next(filter(str.strip, file), "")
             file.seek(0)
-            if first == "[":
-                values = _parsed(file.read(), "it")
-                for i, each in enumerate(values):
+            if first_line.lstrip().startswith("[") or is_whole or not _is_object(first_line):
+                records = records_in(_parsed(file.read(), "it" if is_whole else "line 1"))
+                for i, each in enumerate(records):
                     yield _flat_record(each, f"record {i + 1}")
                 return
             for i, line in enumerate(file):
@@ -107,11 +108,51 @@ class JsonReader(Reader):
             raise ValueError("it is not valid UTF-8 text, which JSON files must be") from error
 
 
-def _first_character(file: IO[str]) -> str:
-    for line in file:
-        if line.strip():
-            return line.lstrip()[0]
-    return ""
+def records_in(value: Any) -> list[Any]:
+    """Return the records of a JSON value: an array, or an object that holds a table.
+
+    Such objects are written by other programs: an array of records under any key, an array or an
+    object of values for each column, or arrays of column names and rows.
+
+    Examples
+    --------
+    >>> records_in({"a": [1, 2], "b": [3, 4]})
+    [{'a': 1, 'b': 3}, {'a': 2, 'b': 4}]
+    """
+    if not isinstance(value, dict):
+        return value if isinstance(value, list) else [value]
+    parts = list(value.values())
+    if all(isinstance(each, dict) and each for each in parts) and parts:
+        rows = list(parts[0])  # {"a": {"0": 1, "1": 2}}, as pandas writes a data frame
+        if all(map(str.isdecimal, rows)) and all(list(each) == rows for each in parts):
+            return [{name: column[row] for name, column in value.items()} for row in rows]
+    names, data = value.get("columns"), value.get("data")
+    if isinstance(names, list) and isinstance(data, list) and all(map(_is_list, data)):
+        return [dict(zip(map(str, names), row, strict=False)) for row in data]
+    tables = [each for each in parts if isinstance(each, list) and each and _are_records(each)]
+    if len(tables) == 1:
+        return tables[0]
+    if parts and all(map(_is_list, parts)) and len(set(map(len, parts))) == 1:
+        return [dict(zip(value, row, strict=True)) for row in zip(*parts, strict=True)]
+    if any(isinstance(each, list) for each in parts):
+        raise ValueError(f"it holds a single object; {EXPECTED}")
+    return [value]
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _are_records(values: list[Any]) -> bool:
+    return all(isinstance(each, dict) for each in values)
+
+
+def _is_object(line: str) -> bool:
+    """Return whether a line holds a complete object. Otherwise, one object takes several lines."""
+    try:
+        return isinstance(json.loads(line, parse_int=_integer), dict)
+    except (ValueError, RecursionError):
+        return line.rstrip().endswith("}")  # damaged; the error names the line
 
 
 def _parsed(text: str, where: str) -> Any:

@@ -1,6 +1,6 @@
 """Turn rows of Python objects, from workbooks, JSON and databases, into typed columns."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dimetric.data._missing import is_missing_value
+from dimetric.data._readers.nested import NESTED_TYPES, nested_columns
 
 BYTES_PER_CELL = 32  # size of a Python object and the reference to it
-NESTED_TYPES = (list, tuple, dict, set, frozenset, np.ndarray, bytes, bytearray, memoryview)
 MAX_INTEGER = 2**63
 
 Columns = dict[str, np.ndarray]
@@ -87,48 +87,18 @@ def typed_column(values: list[Any], as_strings: bool = False) -> np.ndarray:
 
 
 def text_of(value: Any) -> str:
-    """Return the text of a value in a column of strings. Integral numbers have no decimals.
+    """Return the text of a value in a column of strings, as in a text file.
 
     Examples
     --------
-    >>> text_of(3.0), text_of(2.5), text_of("a")
-    ('3', '2.5', 'a')
+    >>> text_of(3.0), text_of(2.5), text_of(datetime(2024, 5, 1))
+    ('3', '2.5', '2024-05-01')
     """
+    if isinstance(value, datetime) and value.time() == time():
+        return str(value.date())
     if isinstance(value, float) and value.is_integer() and abs(value) < MAX_INTEGER:
         return str(int(value))
     return str(value)
-
-
-def nested_columns(table: Any) -> dict[str, str]:
-    """Return the columns of a data frame or dict whose values are lists, objects or bytes.
-
-    Examples
-    --------
-    >>> nested_columns(columns_from_rows(["a", "b"], [(1, [2]), (3, {})]))
-    {'b': 'lists'}
-    """
-    nested = {}
-    names = table if isinstance(table, Mapping) else table.columns
-    for name in names:
-        values = table[name]
-        if getattr(values, "ndim", 1) != 1 or not _may_be_nested(values):
-            continue
-        listed = values.to_list() if hasattr(values, "to_list") else values
-        first = next((each for each in listed if isinstance(each, NESTED_TYPES)), None)
-        if first is not None:
-            nested[str(name)] = _kind_of(first)
-    return nested
-
-
-def _may_be_nested(values: Any) -> bool:
-    text = str(values.dtype).lower()  # of numpy, pandas or polars
-    return text == "object" or text.startswith(("list", "struct", "array", "binary", "object"))
-
-
-def _kind_of(value: Any) -> str:
-    if isinstance(value, bytes | bytearray | memoryview):
-        return "bytes"
-    return "structs" if isinstance(value, dict) else "lists"
 
 
 def concatenated(parts: Sequence[Any]) -> Columns:

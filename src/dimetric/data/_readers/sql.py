@@ -164,6 +164,7 @@ def _sqlite_connection(file: InputFile) -> sqlite3.Connection:
     with _sql_errors():
         connection = sqlite3.connect(uri, uri=True)
         connection.execute("PRAGMA query_only = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")  # of views in the file
         connection.set_authorizer(
             lambda action, *_: (
                 sqlite3.SQLITE_OK if action in ALLOWED_ACTIONS else sqlite3.SQLITE_DENY

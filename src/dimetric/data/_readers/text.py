@@ -14,6 +14,7 @@ from dimetric.data._missing import MISSING_MARKERS, NUMBER_MISSING_MARKERS
 from dimetric.data._readers import frames
 from dimetric.data._readers.compressed import check_gzip
 from dimetric.data._readers.dialect import GROUPED_NUMBER, Dialect, detect_dialect
+from dimetric.data._readers.header import clean_name
 from dimetric.data._readers.reader import Reader
 from dimetric.data._readers.source import InputFile
 
@@ -112,6 +113,7 @@ class TextReader(Reader):
             "decimal": dialect.decimal,
             "encoding": dialect.encoding,
             "encoding_errors": dialect.encoding_errors,
+            "escapechar": dialect.escape,
             "compression": "gzip" if self.is_gzip else None,
             "skipinitialspace": True,
             "na_values": sorted(MISSING_MARKERS),
@@ -177,7 +179,7 @@ def _with_names(frame: Any) -> Any:
     if hasattr(frame, "set_axis"):  # pandas, which numbers columns without names
         if len(frame.columns) and frame.columns.dtype.kind in "iu":
             return frame.set_axis([f"x{i}" for i in range(frame.shape[1])], axis=1)
-        return frame.set_axis([str(each).strip() for each in frame.columns], axis=1)
+        return frame.set_axis([clean_name(str(each)) for each in frame.columns], axis=1)
     if list(frame.columns) == [f"column_{i + 1}" for i in range(frame.width)]:
         return frame.rename({each: f"x{i}" for i, each in enumerate(frame.columns)})
     return frame
