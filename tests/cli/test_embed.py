@@ -72,7 +72,7 @@ def test_default_file_and_printed_scores(table, tmp_path):
     assert "PCA: 178 rows, from 13 features to 2 dimensions" in done.stdout
     shown = re.findall(r"^  (\w+) +0\.\d+", done.stdout, re.MULTILINE)
     assert shown == ["trustworthiness", "continuity", "shepard_correlation"]
-    assert "how far neighbours in the embedding are also near in the data" in done.stdout
+    assert "whether neighbours in the embedding are also near in the data" in done.stdout
     assert (tmp_path / "wine-pca.png").exists()
 
 

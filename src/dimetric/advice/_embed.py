@@ -177,11 +177,12 @@ def _embed(
             else:
                 target = (y[sample],) if y is not None and needs_classes(model) else ()
                 Z = model.fit(X[sample], *target).transform(X)
-        except (TypeError, AttributeError, LookupError, RuntimeError) as error:
+        except (TypeError, AttributeError, LookupError, RuntimeError, AssertionError) as error:
             if type(model).__module__.startswith("dimetric."):
                 raise
             kind = type(error).__name__
-            raise ValueError(f"{name} failed on these rows with {kind}: {error}.") from error
+            message = str(error).rstrip(".")
+            raise ValueError(f"{name} failed on these rows with {kind}: {message}.") from error
     messages = dict.fromkeys(str(each.message) for each in caught)
     notes = [each for each in messages if not any(part in each for part in IGNORED_WARNINGS)]
     Z = np.asarray(Z) if hasattr(Z, "columns") else np.asarray(to_host(Z))

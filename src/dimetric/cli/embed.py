@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 # The best value of each score (None: it depends on the number of rows), and what the score means.
 SCORES = {
-    "trustworthiness": (1, "how far neighbours in the embedding are also near in the data"),
-    "continuity": (1, "how far neighbours in the data are also near in the embedding"),
+    "trustworthiness": (1, "whether neighbours in the embedding are also near in the data"),
+    "continuity": (1, "whether neighbours in the data are also near in the embedding"),
     "knn_preservation": (1, "fraction of nearest neighbours that stay nearest neighbours"),
     "lcmc": (None, "knn_preservation, minus its value for random points"),
     "neighborhood_hit": (1, "fraction of neighbours in the embedding that have the same class"),
