@@ -3,6 +3,8 @@
 import json
 import re
 import sys
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -68,9 +70,116 @@ def test_default_file_and_printed_scores(table, tmp_path):
     done = run(table, "--method", "PCA", "--drop", "kind")
     assert done.exit_code == 0, done.output
     assert "PCA: 178 rows, from 13 features to 2 dimensions" in done.stdout
-    assert "trustworthiness" in done.stdout
-    assert re.search(r"lcmc +0\.\d+ \(best 0\.972\)", done.stdout)  # 1 - 5 / 177
+    shown = re.findall(r"^  (\w+) +0\.\d+", done.stdout, re.MULTILINE)
+    assert shown == ["trustworthiness", "continuity", "shepard_correlation"]
+    assert "whether neighbours in the embedding are also near in the data" in done.stdout
     assert (tmp_path / "wine-pca.png").exists()
+
+
+def test_number_of_printed_scores(table):
+    words = (table, "--method", "pca", "--color", "kind")
+    main = re.findall(r"^  (\w+) +0\.\d+", run(*words).stdout, re.MULTILINE)
+    assert main == ["trustworthiness", "continuity", "neighborhood_hit"]
+    shown = run(*words, "--all-scores").stdout
+    assert len(re.findall(r"\(best ", shown)) == 11
+    assert re.search(r"lcmc +0\.\d+ \(best 0\.972\)", shown)  # 1 - 5 / 177
+    without = run(*words, "--no-scores")
+    assert without.exit_code == 0
+    assert "best" not in without.stdout
+    assert json.loads(run(*words, "--no-scores", "--json").stdout)["scores"] == {}
+
+
+def test_dark_plot(table, tmp_path):
+    for name, words in {"light": [], "dark": ["--dark"]}.items():
+        done = run(table, "--method", "pca", "--color", "kind", "--out", f"{name}.png", *words)
+        assert done.exit_code == 0, done.output
+    light, dark = (
+        np.median(np.asarray(Image.open(tmp_path / f"{each}.png").convert("L")))
+        for each in ("light", "dark")
+    )
+    assert dark < 40 < 220 < light
+
+
+class Stub:
+    """An embedding method with the interface of TRIMAP. It prints, as other packages do."""
+
+    def __init__(self, n_dims=2, seed=0):
+        self.n_dims = n_dims
+
+    def fit_transform(self, X):
+        print("a message")
+        return X[:, : self.n_dims]
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "cls"),
+    [("UMAP", "umap", "UMAP"), ("pacmap", "pacmap", "PaCMAP"), ("TriMap", "trimap", "TRIMAP")],
+)
+def test_short_names_of_other_packages(table, tmp_path, monkeypatch, name, module, cls):
+    stub = type(cls, (Stub,), {})
+    monkeypatch.setitem(sys.modules, module, SimpleNamespace(**{cls: stub}))
+    done = run(
+        table, "--method", name, "--drop", "kind", "--components", 3, "--out", "a.csv", "--json"
+    )
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["components"] == 3
+    assert list(pd.read_csv(tmp_path / "a.csv")) == ["row", *(f"{module}{i}" for i in range(3))]
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("umap", "umap-learn"), ("PaCMAP", "pacmap"), ("trimap", "trimap")]
+)
+def test_message_if_another_package_is_not_installed(table, monkeypatch, name, package):
+    monkeypatch.setitem(sys.modules, name.lower(), None)
+    error = error_of(monkeypatch, table, "--method", name)
+    assert f"requires the package {package}. Install it with pip install {package}." in error
+
+
+def test_tsne(tmp_path, rng):
+    pd.DataFrame(rng.normal(size=(20, 4))).to_csv(tmp_path / "few.csv", index=False)
+    done = run(tmp_path / "few.csv", "--method", "t-SNE", "--out", tmp_path / "t.csv", "--json",
+               "--option", "max_iter=250")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    (note,) = json.loads(done.stdout)["notes"]
+    assert note == "perplexity was reduced to 6.33, because there are only 20 rows."
+    assert pd.read_csv(tmp_path / "t.csv")["tsne1"].notna().all()
+
+
+def test_slow_methods_use_a_sample(table, tmp_path, monkeypatch):
+    words = (table, "--color", "kind", "--max-rows", 100, "--out", "a.csv", "--json")
+    learner = run(*words, "--method", "nca", "--option", "max_iter=3")
+    assert learner.exit_code == 0, learner.output
+    assert "NCA was trained on a random 100 of 178 rows, and maps all rows." in learner.stdout
+    assert len(pd.read_csv(tmp_path / "a.csv")) == 178
+    only_sample = run(*words, "--method", "tsne", "--option", "max_iter=250", "--out", "a.png")
+    assert only_sample.exit_code == 0, only_sample.output
+    assert "TSNE embeds a random 100 of 178 rows." in only_sample.stdout
+    written = pd.read_csv(tmp_path / "a.csv")
+    assert json.loads(only_sample.stdout)["rows"] == len(written) == 100
+    kinds = pd.read_csv(table)["kind"]
+    assert (written["kind"].to_numpy() == kinds[written["row"]].to_numpy()).all()
+
+
+def test_default_limits_of_the_number_of_rows():
+    from dimetric.advice._by_name import embedding_by_name
+    from dimetric.advice._embed import _max_rows
+
+    limits = {each: _max_rows(embedding_by_name(each)) for each in ("pca", "isomap", "kda", "tsne")}
+    assert limits == {"pca": None, "isomap": 5_000, "kda": 20_000, "tsne": 5_000}
+    assert _max_rows(embedding_by_name("sklearn.decomposition:PCA")) is None
+
+
+def test_progress_is_shown_in_a_terminal(table, monkeypatch):
+    said = []
+
+    @contextmanager
+    def spinner(title):
+        said.append(title)
+        yield said.append
+
+    monkeypatch.setattr("dimetric.cli.embed.spinner", spinner)
+    assert run(table, "--method", "pca", "--color", "kind").exit_code == 0
+    assert said == ["Encoding wine", "PCA: 178 rows", "Quality scores"]
 
 
 def test_supervised_methods(table, tmp_path):
@@ -127,7 +236,7 @@ def test_methods_given_as_module_and_class(table, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["--method", "isomop"], "There is no method 'isomop'. Did you mean isomap?"),
+        (["--method", "isomop"], "There is no method 'isomop'. Did you mean isomap or trimap?"),
         (["--method", "xyzzy"], "Choose from anmm,"),
         (["--method", "nosuchmodule:UMAP"], "cannot be imported: No module named 'nosuchmodule'"),
         (["--method", "umap.nothing:X"], "pip install umap-learn"),
@@ -139,7 +248,10 @@ def test_methods_given_as_module_and_class(table, tmp_path, monkeypatch):
         (["--method", "sklearn.manifold:TSME"], "has no class 'TSME'. Did you mean TSNE"),
         (["--option", "neighbors=3"], "Isomap has no parameter 'neighbors'. Did you mean n_neighb"),
         (["--option", "n_neighbors"], "must have the form name=value"),
-        (["--out", "a.txt"], "Unsupported file type: a.txt"),
+        (
+            ["--out", "a.txt"],
+            "Unsupported file type: a.txt. Use .png, .svg, .pdf for a plot, or .c",
+        ),
         (["--color", "kinds"], "--color: there is no column 'kinds'. Did you mean kind"),
         (["--scale", "much"], "--scale must be"),
         (

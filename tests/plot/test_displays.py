@@ -118,6 +118,14 @@ class TestEmbedding:
         forced = EmbeddingDisplay.from_embedding(X[:, :2], y, by="numbers")
         assert forced.colorbar_ is not None
 
+    def test_outliers_do_not_hide_the_differences_of_other_numbers(self, rng):
+        y = np.append(rng.normal(size=149), 1e6)
+        display = EmbeddingDisplay.from_embedding(X[:, :2], y)
+        assert display.points_[0].get_clim()[1] < 10
+        assert display.colorbar_.extend == "max"
+        skewed = EmbeddingDisplay.from_embedding(X[:, :2], X[:, 2])
+        assert skewed.points_[0].get_clim() == (X[:, 2].min(), X[:, 2].max())
+
     def test_1d_embedding_has_a_row_for_each_class(self):
         display = EmbeddingDisplay.from_embedding(X[:, :1], NAMES)
         assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == list(np.unique(NAMES))

@@ -13,8 +13,15 @@ from dimetric.benchmark._inputs import estimator_classes
 from dimetric.classify.ensemble import MetricEnsembleClassifier
 from dimetric.learners._base import with_objects
 
-__all__ = ["embedding_by_name", "learner_by_name"]
+__all__ = ["embedding_by_name", "learner_by_name", "short_name"]
 
+# Short names of embedding methods of other packages.
+SHORT_NAMES = {
+    "pacmap": "pacmap:PaCMAP",
+    "trimap": "trimap:TRIMAP",
+    "tsne": "sklearn.manifold:TSNE",
+    "umap": "umap:UMAP",
+}
 # Modules whose package has a different name in "pip install".
 PACKAGE_NAMES = {"umap": "umap-learn", "sklearn": "scikit-learn"}
 # Candidates of a comparison whose names are not those of their classes.
@@ -68,8 +75,8 @@ def embedding_by_name(
     Parameters
     ----------
     name : str
-        Name of a method of dimetric (case is ignored), or ``module:Class``. The class must have
-        ``fit_transform``, or ``fit`` and ``transform``.
+        Name of a method of dimetric, "tsne", "umap", "pacmap" or "trimap" (case is ignored), or
+        ``module:Class``. The class must have ``fit_transform``, or ``fit`` and ``transform``.
     params : mapping of str to object, optional
         Parameters of the method.
     n_components, random_state : int
@@ -80,13 +87,18 @@ def embedding_by_name(
     --------
     >>> embedding_by_name("isomap", {"n_neighbors": 8}, random_state=0)
     Isomap(n_neighbors=8, random_state=0)
-    >>> embedding_by_name("sklearn.manifold:TSNE", random_state=0)
+    >>> embedding_by_name("tsne", random_state=0)
     TSNE(random_state=0)
+    >>> embedding_by_name("sklearn.manifold:SpectralEmbedding", n_components=3)
+    SpectralEmbedding(n_components=3)
     """
     defaults: dict[str, Any] = {"n_components": n_components}
     if ":" not in name:
+        name = SHORT_NAMES.get(short_name(name), name)
+    if ":" not in name:
         known = {key.lower(): each for key, each in _classes_with("fit_transform", name).items()}
-        hint = "For other methods, write module:Class, for example sklearn.manifold:TSNE."
+        known |= dict.fromkeys(SHORT_NAMES)
+        hint = "For other methods, write module:Class, for example sklearn.manifold:MDS."
         cls = look_up(name, dict(sorted(known.items())), "method", hint=hint)
         return _make_estimator(cls, params, defaults, random_state)
     cls = _import_class(name)
@@ -94,7 +106,7 @@ def embedding_by_name(
     accepted = signature(cls).parameters
     if not any(each.kind == each.VAR_KEYWORD for each in accepted.values()):
         _check_param_names(params, accepted, cls)
-    defaults["random_state"] = random_state
+    defaults |= {"random_state": random_state, "n_dims": n_components}  # n_dims: of TRIMAP
     try:
         return cls(**({each: defaults[each] for each in defaults if each in accepted} | params))
     except TypeError as error:
@@ -102,6 +114,17 @@ def embedding_by_name(
             f"{name} cannot be created: {error}. Pass the parameters it requires in params (on "
             "the command line: --option name=value)."
         ) from error
+
+
+def short_name(name: str) -> str:
+    """Return the name of an embedding method in lower case, without its module.
+
+    Examples
+    --------
+    >>> short_name("t-SNE"), short_name("sklearn.manifold:SpectralEmbedding"), short_name("PCA")
+    ('tsne', 'spectralembedding', 'pca')
+    """
+    return name.rpartition(":")[2].lower().replace("t-sne", "tsne")
 
 
 def _make_estimator(
@@ -159,10 +182,16 @@ def _import_class(name: str) -> type:
     try:
         module = import_module(module_name)
     except (ImportError, ValueError, TypeError) as error:
-        package = module_name.partition(".")[0]
+        top = module_name.partition(".")[0]
+        package = PACKAGE_NAMES.get(top, top)
+        if name in SHORT_NAMES.values() and getattr(error, "name", "") == top:
+            raise ImportError(
+                f"The method {top} requires the package {package}. Install it with "
+                f"pip install {package}."
+            ) from error
         raise ImportError(
             f"{name}: the module {module_name!r} cannot be imported: {error}. If it is not "
-            f"installed, run pip install {PACKAGE_NAMES.get(package, package)}."
+            f"installed, run pip install {package}."
         ) from error
     cls = getattr(module, class_name, None)
     if not isinstance(cls, type):

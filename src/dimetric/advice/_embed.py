@@ -1,7 +1,9 @@
 """Embed the rows of a table, and measure the quality of the embedding."""
 
+import io
 import warnings
-from collections.abc import Container
+from collections.abc import Callable, Container
+from contextlib import redirect_stdout
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -19,6 +21,13 @@ __all__ = ["EmbeddedTable", "embed_table", "needs_classes"]
 MAX_EXACT_ROWS = 5_000  # larger tables are scored on a sample, and embedded with landmarks
 N_SCORED_ROWS = 2_000  # size of that sample
 N_LANDMARKS = 1_000  # number of landmarks, for methods that need n^2 time otherwise
+# Largest tables that slow methods embed within a few minutes. They cannot map new rows.
+MAX_EMBEDDED_ROWS = {"TSNE": 5_000, "UMAP": 50_000, "PaCMAP": 50_000, "TRIMAP": 50_000}
+MAX_TRAINING_ROWS = 5_000  # of our methods whose time grows with the number of pairs of rows
+MAX_KERNEL_ROWS = 20_000  # of methods with a kernel and landmarks
+FAST_METHODS = ("PCA", "LDA", "Covariance", "MDS")
+# Messages of other packages that do not help the user of the command.
+IGNORED_WARNINGS = ("n_jobs value", "random state is")
 MIN_SCORED_ROWS = 4
 
 
@@ -27,18 +36,21 @@ class EmbeddedTable(NamedTuple):
 
     Attributes
     ----------
+    table : TableSamples
+        The embedded rows: all rows of the table, or a sample of them.
     X : ndarray of shape (n_rows, n_features)
         The encoded and scaled rows.
     Z : ndarray of shape (n_rows, n_components)
         Coordinates of the rows in the embedding.
     quality : EmbeddingQuality or None
-        Scores of the embedding. None if there are too few rows.
+        Scores of the embedding. None if there are too few rows, or if none were requested.
     seconds : float
         Time of the embedding.
     notes : list of str
         Sentences about the data and the method, with the warnings of the method.
     """
 
+    table: TableSamples
     X: np.ndarray
     Z: np.ndarray
     quality: EmbeddingQuality | None
@@ -56,8 +68,14 @@ def embed_table(
     missing: str,
     random_state: int,
     fixed: Container[str] = (),
+    max_rows: int | None = None,
+    scores: bool = True,
+    callback: Callable[[str], None] | None = None,
 ) -> EmbeddedTable:
     """Embed the rows of a table.
+
+    Slow methods use a random sample of a large table. A learner is fitted to the sample and maps
+    all rows. Other methods embed only the sample.
 
     Parameters
     ----------
@@ -77,16 +95,38 @@ def embed_table(
         Seed for selecting the rows that are scored.
     fixed : container of str
         Parameters of the method that the user has set. They are not changed.
+    max_rows : int, optional
+        Largest number of rows that the method is fitted to. By default, it depends on the method.
+    scores : bool, default=True
+        Whether to compute the quality scores.
+    callback : callable, optional
+        Called with a text that says what is done, before each step.
     """
+    say = callback or (lambda text: None)
+    name = type(model).__name__
+    maps_new_rows = hasattr(model, "transform")
+    n_fitted = min(len(table.rows), max_rows or _max_rows(model) or len(table.rows))
+    sample = _sample(len(table.rows), n_fitted, random_state)
+    notes_on_sample = _sample_notes(name, n_fitted, len(table.rows), maps_new_rows)
+    if not maps_new_rows and notes_on_sample:
+        table = table.select(sample, notes_on_sample.pop())
+        sample = np.arange(n_fitted)
     steps = table_pipeline(None, n_neighbors=None, scale=scale, missing=missing)[:-1]
     X = steps.fit_transform(table.columns)
-    notes = [*table.notes, *steps[0].notes_]
-    notes += _limit_components(model, table.y, fixed) + _use_landmarks(model, len(X), fixed)
+    notes = [*table.notes, *steps[0].notes_, *notes_on_sample]
+    notes += _limit_components(model, table.y, fixed) + _use_landmarks(
+        model, len(X), n_fitted, fixed
+    )
+    notes += _adapt_to_few_rows(model, X, fixed)
+    say(f"{name}: {len(X):,} rows")
     started = perf_counter()
-    Z, method_notes = _embed(model, X, table.y, n_components)
+    Z, method_notes = _embed(model, X, table.y, n_components, sample)
     seconds = perf_counter() - started
-    quality, quality_notes = _quality(X, Z, table.y, n_neighbors, random_state)
-    return EmbeddedTable(X, Z, quality, seconds, notes + method_notes + quality_notes)
+    quality, quality_notes = None, list[str]()
+    if scores:
+        say("Quality scores")
+        quality, quality_notes = _quality(X, Z, table.y, n_neighbors, random_state)
+    return EmbeddedTable(table, X, Z, quality, seconds, notes + method_notes + quality_notes)
 
 
 def needs_classes(model: Any) -> bool:
@@ -98,25 +138,53 @@ def needs_classes(model: Any) -> bool:
         return False
 
 
+def _max_rows(model: Any) -> int | None:
+    """Return the largest number of rows that a method is fitted to, or None if there is no limit.
+
+    Kernels use landmarks for large tables, so their limit is larger.
+    """
+    name, module = type(model).__name__, type(model).__module__
+    if not module.startswith("dimetric."):
+        return MAX_EMBEDDED_ROWS.get(name)
+    if name in FAST_METHODS and getattr(model, "algorithm", "") != "smacof":
+        return None
+    has_kernel = "kernel__n_landmarks" in model.get_params()
+    return MAX_KERNEL_ROWS if has_kernel else MAX_TRAINING_ROWS
+
+
+def _sample(n: int, n_fitted: int, seed: int) -> np.ndarray:
+    return np.sort(np.random.default_rng(seed).permutation(n)[:n_fitted])
+
+
+def _sample_notes(name: str, n_fitted: int, n: int, maps_new_rows: bool) -> list[str]:
+    if n_fitted == n:
+        return []
+    rows = f"a random {n_fitted:,} of {n:,} rows"
+    verb = f"was trained on {rows}, and maps all rows" if maps_new_rows else f"embeds {rows}"
+    return [f"{name} {verb}. To use more rows (slower), set --max-rows."]
+
+
 def _embed(
-    model: Any, X: np.ndarray, y: np.ndarray | None, n_components: int
+    model: Any, X: np.ndarray, y: np.ndarray | None, n_components: int, sample: np.ndarray
 ) -> tuple[np.ndarray, list[str]]:
-    """Fit a method. Return the embedding and notes about it."""
-    target = (y,) if needs_classes(model) else ()
+    """Fit a method to a sample of the rows. Return the embedding of all rows and notes about it."""
     name = type(model).__name__
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, redirect_stdout(io.StringIO()):
         warnings.simplefilter("always")
         try:
-            if hasattr(model, "fit_transform"):
-                Z = model.fit_transform(X, *target)
+            if len(sample) == len(X) and hasattr(model, "fit_transform"):
+                Z = model.fit_transform(X, *((y,) if needs_classes(model) else ()))
             else:
-                Z = model.fit(X, *target).transform(X)
-        except (TypeError, AttributeError, LookupError, RuntimeError) as error:
+                target = (y[sample],) if y is not None and needs_classes(model) else ()
+                Z = model.fit(X[sample], *target).transform(X)
+        except (TypeError, AttributeError, LookupError, RuntimeError, AssertionError) as error:
             if type(model).__module__.startswith("dimetric."):
                 raise
             kind = type(error).__name__
-            raise ValueError(f"{name} failed on these rows with {kind}: {error}.") from error
-    notes = list(dict.fromkeys(str(each.message) for each in caught))
+            message = str(error).rstrip(".")
+            raise ValueError(f"{name} failed on these rows with {kind}: {message}.") from error
+    messages = dict.fromkeys(str(each.message) for each in caught)
+    notes = [each for each in messages if not any(part in each for part in IGNORED_WARNINGS)]
     Z = np.asarray(Z) if hasattr(Z, "columns") else np.asarray(to_host(Z))
     if Z.ndim != 2 or len(Z) != len(X) or not np.all(np.isfinite(Z)):
         raise ValueError(
@@ -156,7 +224,7 @@ def _quality(
     return quality, notes + [str(each.message) for each in caught]
 
 
-def _use_landmarks(model: Any, n: int, fixed: Container[str]) -> list[str]:
+def _use_landmarks(model: Any, n: int, n_fitted: int, fixed: Container[str]) -> list[str]:
     """Use landmarks for a large table if the method supports them. Return notes for the user."""
     is_ours = type(model).__module__.partition(".")[0] == "dimetric"
     if n <= MAX_EXACT_ROWS or not is_ours or getattr(model, "algorithm", "") == "smacof":
@@ -165,11 +233,25 @@ def _use_landmarks(model: Any, n: int, fixed: Container[str]) -> list[str]:
     name = next((each for each in params if each.endswith("n_landmarks")), None)
     if name is None or name in fixed or params[name] is not None:
         return []
-    model.set_params(**{name: N_LANDMARKS})
+    n_landmarks = min(N_LANDMARKS, n_fitted)
+    model.set_params(**{name: n_landmarks})
     return [
-        f"{type(model).__name__} uses {N_LANDMARKS:,} of {n:,} rows as landmarks. To use all rows "
-        f"(n^2 time and memory), set --option {name}=None."
+        f"{type(model).__name__} uses {n_landmarks:,} of {n_fitted:,} rows as landmarks. To use "
+        f"all rows (n^2 time and memory), set --option {name}=None."
     ]
+
+
+def _adapt_to_few_rows(model: Any, X: np.ndarray, fixed: Container[str]) -> list[str]:
+    """Adapt parameters of t-SNE that are too large for a small table. Return notes for the user."""
+    n, d = X.shape
+    if type(model).__name__ != "TSNE" or not hasattr(model, "perplexity"):
+        return []
+    if d < model.n_components and "init" not in fixed:
+        model.set_params(init="random")  # the default, PCA, needs as many features as components
+    if "perplexity" in fixed or model.perplexity < n:
+        return []
+    model.set_params(perplexity=max(1.0, (n - 1) / 3))
+    return [f"perplexity was reduced to {model.perplexity:.3g}, because there are only {n} rows."]
 
 
 def _limit_components(model: Any, y: np.ndarray | None, fixed: Container[str]) -> list[str]:

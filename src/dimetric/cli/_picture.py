@@ -22,17 +22,25 @@ def is_picture(path: Path) -> bool:
     return path.suffix.lower() in PICTURE_EXTENSIONS
 
 
-def use_headless_backend() -> None:
-    """Let matplotlib draw without a window, with the installed fonts for non-Latin text."""
+def use_headless_backend(*, dark: bool = False) -> None:
+    """Let matplotlib draw without a window, with the installed fonts for non-Latin text.
+
+    Parameters
+    ----------
+    dark : bool, default=False
+        Whether the background is dark.
+    """
     try:
-        import matplotlib
+        import matplotlib.style
     except ImportError as error:
         raise ImportError(
             "Plots require matplotlib. Install it with pip install 'dimetric[plot]'."
         ) from error
     matplotlib.use("agg")
     from dimetric.plot._fonts import font_families
+    from dimetric.plot._palette import DARK, LIGHT, theme_settings
 
+    matplotlib.style.use(theme_settings(DARK if dark else LIGHT))
     matplotlib.rcParams["font.family"] = font_families()
 
 

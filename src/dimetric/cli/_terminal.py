@@ -6,7 +6,8 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -168,6 +169,33 @@ class ProgressBar:
         self._bar.update(self._task, completed=n_done, total=n_total)
         if title:
             self._bar.update(self._task, description=escape_markup(title))
+
+
+@contextmanager
+def spinner(title: str) -> Iterator[Callable[[str], None] | None]:
+    """Show a text and the elapsed time while a block runs, if standard error is a terminal.
+
+    Parameters
+    ----------
+    title : str
+        The first text.
+
+    Yields
+    ------
+    show : callable or None
+        Replaces the text. None if nothing is shown.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    shown = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = shown.add_task(escape_markup(title), total=None)
+    with shown:
+        yield lambda text: shown.update(task, description=escape_markup(text))
 
 
 def escape_warnings_and_tracebacks() -> None:

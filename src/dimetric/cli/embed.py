@@ -26,7 +26,7 @@ from dimetric.cli._picture import (
     write_picture,
 )
 from dimetric.cli._read import read
-from dimetric.cli._terminal import print_json, print_lines, print_notes
+from dimetric.cli._terminal import print_json, print_lines, print_notes, spinner
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,24 +37,28 @@ if TYPE_CHECKING:
 
 # The best value of each score (None: it depends on the number of rows), and what the score means.
 SCORES = {
-    "trustworthiness": (1, "near in the embedding, near in the data"),
-    "continuity": (1, "near in the data, near in the embedding"),
-    "knn_preservation": (1, "fraction of nearest neighbours kept"),
-    "lcmc": (None, "the same, minus that of random points"),
-    "neighborhood_hit": (1, "fraction of neighbours of the same class"),
-    "r_nx_auc": (1, "neighbours kept, at all scales"),
-    "stress": (0, "error of the distances"),
-    "scaled_stress": (0, "the same, after the best scaling"),
-    "shepard_correlation": (1, "rank correlation of the distances"),
+    "trustworthiness": (1, "whether neighbours in the embedding are also near in the data"),
+    "continuity": (1, "whether neighbours in the data are also near in the embedding"),
+    "knn_preservation": (1, "fraction of nearest neighbours that stay nearest neighbours"),
+    "lcmc": (None, "knn_preservation, minus its value for random points"),
+    "neighborhood_hit": (1, "fraction of neighbours in the embedding that have the same class"),
+    "r_nx_auc": (1, "how well neighbourhoods of all sizes are kept; random points have 0"),
+    "stress": (0, "relative error of the distances between rows"),
+    "scaled_stress": (0, "stress after the best scaling of the embedding"),
+    "shepard_correlation": (1, "rank correlation of distances in the data and in the embedding"),
     "residual_variance": (0, "1 - squared correlation of the distances"),
-    "procrustes": (0, "error of the points after alignment"),
+    "procrustes": (0, "error of the positions after the best rotation and scaling"),
 }
+# Scores that are printed by default. Without classes, the distances take the third place.
+MAIN_SCORES = ("trustworthiness", "continuity", "neighborhood_hit", "shepard_correlation")
+N_MAIN_SCORES = 3
 
 Method = Annotated[
     str,
     typer.Option(
-        help="pca, kpca, mds, isomap, lle, lda, nca, ..., or module:Class of a transformer with "
-        "scikit-learn's interface, such as umap:UMAP. The module is imported, so its code runs."
+        help="pca, kpca, mds, isomap, lle, lda, nca, ...; tsne; umap, pacmap or trimap, if "
+        "installed; or module:Class of a transformer with scikit-learn's interface, such as "
+        "sklearn.manifold:SpectralEmbedding. The module is imported, so its code runs."
     ),
 ]
 Color = Annotated[
@@ -69,6 +73,23 @@ Out = Annotated[
     typer.Option(
         help="File to write. The extension selects a plot (.png, .svg, .pdf) or coordinates "
         "(.csv, .parquet, .npz, ...). Repeatable. (Default: DATA-METHOD.png.)"
+    ),
+]
+Scores = Annotated[
+    bool,
+    typer.Option("--scores/--no-scores", help="Whether to compute the quality scores."),
+]
+AllScores = Annotated[
+    bool, typer.Option("--all-scores", help="Print all quality scores, not only the main three.")
+]
+Dark = Annotated[bool, typer.Option("--dark", help="Draw the plot on a dark background.")]
+MaxRows = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        help="Largest number of rows that the method is fitted to. Larger tables are sampled. "
+        "(Default: all rows for pca, lda, covariance and mds; 50,000 for umap, pacmap and "
+        "trimap; 20,000 for kernels; 5,000 for tsne, isomap, lle and learners.)",
     ),
 ]
 MethodOptions = Annotated[
@@ -95,6 +116,10 @@ def embed(
         int, typer.Option(min=1, help="Number of neighbours used by the quality scores.")
     ] = 5,
     scale: Scale = "standard",
+    scores: Scores = True,
+    all_scores: AllScores = False,
+    dark: Dark = False,
+    max_rows: MaxRows = None,
     drop: Drop = "",
     missing: Missing = "auto",
     auto: Auto = False,
@@ -106,13 +131,13 @@ def embed(
     json: Json = False,
 ) -> None:
     """Embed a table in few dimensions, write a plot or coordinates, and print quality scores."""
-    from dimetric.advice._by_name import embedding_by_name
+    from dimetric.advice._by_name import embedding_by_name, short_name
     from dimetric.advice._embed import embed_table, needs_classes
     from dimetric.advice._model import SCALERS
     from dimetric.advice._table import class_counts
 
-    name = method.rpartition(":")[2].lower()
-    files = _checked_files(out, data, name)
+    name = short_name(method)
+    files = _checked_files(out, data, name, dark=dark)
     params = parsed_options(option)
     model = embedding_by_name(method, params, n_components=components, random_state=seed)
     supervised = needs_classes(model)
@@ -131,23 +156,21 @@ def embed(
     if table.y is not None and supervised:
         class_counts(table.y, str(table.target), "--color")
     check_choice("--scale", scale, SCALERS)
-    embedded = embed_table(
-        table,
-        model,
-        n_components=components,
-        n_neighbors=k,
-        scale=scale,
-        missing=missing,
-        random_state=seed,
-        fixed=params,
-    )
-    notes = list(embedded.notes)
-    for file in files:
-        if is_picture(file):
-            notes += plot(file, embedded.Z, table, f"{type(model).__name__} of {table.name}")
-        else:
-            n_formulas = write(file, embedded.Z, table, name, escape_formulas=escape_formulas)
-            notes += formula_notes(n_formulas, file, escape_formulas)
+    with spinner(f"Encoding {table.name}") as show:
+        embedded = embed_table(
+            table,
+            model,
+            n_components=components,
+            n_neighbors=k,
+            scale=scale,
+            missing=missing,
+            random_state=seed,
+            fixed=params,
+            max_rows=max_rows,
+            scores=scores or all_scores,
+            callback=show,
+        )
+        notes = embedded.notes + _write_files(embedded, files, model, name, escape_formulas)
     if json:
         print_json(_results(embedded, model) | {"written": files, "notes": notes})
         return
@@ -156,11 +179,27 @@ def embed(
     sizes = f"{n} rows, from {d} features to {embedded.Z.shape[1]} dimensions"
     lines = [f"{type(model).__name__}: {sizes}, {embedded.seconds:.1f} s"]
     if embedded.quality is not None:
-        lines += quality_lines(embedded.quality)
+        lines += quality_lines(embedded.quality, show_all=all_scores)
     print_lines(*lines, f"Written: {', '.join(str(file) for file in files)}", out=files)
 
 
-def _checked_files(out: list[Path] | None, data: list[Path], name: str) -> list[Path]:
+def _write_files(
+    embedded: "EmbeddedTable", files: list[Path], model: Any, name: str, escape_formulas: bool
+) -> list[str]:
+    """Write plots and coordinates. Return notes about them."""
+    table, notes = embedded.table, []
+    for file in files:
+        if is_picture(file):
+            notes += plot(file, embedded.Z, table, f"{type(model).__name__} of {table.name}")
+        else:
+            n_formulas = write(file, embedded.Z, table, name, escape_formulas=escape_formulas)
+            notes += formula_notes(n_formulas, file, escape_formulas)
+    return notes
+
+
+def _checked_files(
+    out: list[Path] | None, data: list[Path], name: str, *, dark: bool = False
+) -> list[Path]:
     """Return the files to write. Raise if an extension is not supported."""
     from dimetric.data._files import tables_name
     from dimetric.data._writers import WRITABLE_EXTENSIONS, is_writable_table
@@ -168,10 +207,12 @@ def _checked_files(out: list[Path] | None, data: list[Path], name: str) -> list[
     files = out or [Path(f"{tables_name(data)}-{name}.png")]
     for file in files:
         if not is_picture(file) and not is_writable_table(file):
-            extensions = ", ".join((*PICTURE_EXTENSIONS, *WRITABLE_EXTENSIONS))
-            raise ValueError(f"Unsupported file type: {file}. Use one of {extensions}.")
+            raise ValueError(
+                f"Unsupported file type: {file}. Use {', '.join(PICTURE_EXTENSIONS)} for a plot, "
+                f"or {', '.join(WRITABLE_EXTENSIONS)} for the coordinates."
+            )
     if any(is_picture(file) for file in files):
-        use_headless_backend()
+        use_headless_backend(dark=dark)
     return files
 
 
@@ -189,18 +230,24 @@ def _results(embedded: "EmbeddedTable", model: Any) -> dict[str, Any]:
     }
 
 
-def quality_lines(quality: "EmbeddingQuality") -> list[str]:
-    """Return one line for each score.
+def quality_lines(quality: "EmbeddingQuality", *, show_all: bool = False) -> list[str]:
+    """Return one line for each score, with its meaning.
 
     Parameters
     ----------
     quality : EmbeddingQuality
         The scores.
+    show_all : bool, default=False
+        Whether to return all scores instead of the main three.
     """
+    scores = quality.scores()
+    if not show_all:
+        main = [each for each in MAIN_SCORES if each in scores][:N_MAIN_SCORES]
+        scores = {each: scores[each] for each in main}
     lines = []
     # lcmc is the fraction of neighbours kept, minus that of random points, k / (n - 1).
     max_lcmc = 1 - quality.n_neighbors / (len(quality.q_nx) + 1)
-    for name, score in quality.scores().items():
+    for name, score in scores.items():
         error = quality.standard_error.get(name, 0.0)
         plus_minus = f" ± {error:.3f}" if error > 0 else ""
         best, meaning = SCORES[name]

@@ -22,7 +22,7 @@ from dimetric.plot._labels import (
 )
 from dimetric.plot._matplotlib import plain_text, shrink_3d_axes
 from dimetric.plot._palette import Theme, theme_of
-from dimetric.plot._points import draw_classes, random_order, scatter_defaults
+from dimetric.plot._points import color_range, draw_classes, random_order, scatter_defaults
 
 __all__ = ["EmbeddingDisplay"]
 
@@ -33,7 +33,8 @@ class EmbeddingDisplay(StyledDisplay):
     """Scatter plot of samples in one, two or three dimensions, coloured by class or numeric value.
 
     A legend beside the axes names up to 24 classes. If there are more, each name is written at the
-    median of its class. Numbers have a colour bar. Samples are drawn in random order, and are more
+    median of its class. Numbers have a colour bar, which ends at the 1st and 99th percentile if
+    there are outliers. Samples are drawn in random order, and are more
     transparent if there are many. The colours suit the background, which may be dark: call
     ``plt.style.use("dark_background")``. In two dimensions, both axes have the same scale. In one
     dimension, each class has its own row.
@@ -233,12 +234,13 @@ class EmbeddingDisplay(StyledDisplay):
         on_a_line: bool,
     ) -> None:
         """Colour each sample by its number."""
-        defaults = {"cmap": theme.sequential_cmap(), "linewidths": 0}
+        low, high, extend = color_range(y)
+        defaults = {"cmap": theme.sequential_cmap(), "linewidths": 0, "vmin": low, "vmax": high}
         places, colors = points[self.order_].T, y[self.order_]
         self.points_ = [self.ax_.scatter(*places, c=colors, **(defaults | options))]
         if not on_a_line:
             pad = {"pad": 0.1, "shrink": 0.7} if points.shape[1] == 3 else {"pad": 0.02}
-            bar = self.figure_.colorbar(self.points_[0], ax=self.ax_, **pad)
+            bar = self.figure_.colorbar(self.points_[0], ax=self.ax_, extend=extend, **pad)
             bar.solids.set_alpha(1)  # the points are transparent, but their colours are explained
             bar.set_label(plain_text(self.target_name))
             self.colorbar_ = bar

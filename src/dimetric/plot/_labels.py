@@ -1,7 +1,7 @@
 """Names of classes in plots: in a legend beside the axes, or written at the class medians."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -97,20 +97,17 @@ def jittered_rows(codes: np.ndarray, width: float = 0.5) -> np.ndarray:
     return codes + width * ((np.arange(len(codes)) * 0.6180339887) % 1 - 0.5)
 
 
-def short_names(
-    names: Sequence[object], max_length: int, cut: Callable[[object, int], str] = plain_text
-) -> list[str]:
+def short_names(names: Sequence[object], max_length: int) -> list[str]:
     """Shorten names to `max_length` characters and keep them distinct where possible.
 
-    If a name is too long, the prefix and suffix that all names have in common are omitted. `cut`
-    shortens a single name.
+    If a name is too long, the prefix and suffix that all names have in common are omitted.
 
     Examples
     --------
     >>> short_names(["the long name of class 1 here", "the long name of class 2 here"], 12)
     ['…1…', '…2…']
     """
-    short = [cut(name, max_length) for name in names]
+    short = [plain_text(name, max_length) for name in names]
     lines = [" ".join(str(name).split()) for name in names]
     if max(len(line) for line in lines) <= max_length or len(set(lines)) < 2:
         return short
@@ -119,7 +116,7 @@ def short_names(
     if head + tail < MIN_COMMON_CHARACTERS and len(set(short)) == len(set(lines)):
         return short
     start, end = "…" * (head > 0), "…" * (tail > 0)
-    cores = [cut(line[head : len(line) - tail], max(3, max_length - 2)) for line in lines]
+    cores = [plain_text(line[head : len(line) - tail], max(3, max_length - 2)) for line in lines]
     return [start + core + end for core in cores]
 
 

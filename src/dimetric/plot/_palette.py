@@ -104,7 +104,7 @@ DARK = Theme(
     paper="#14171d",
     muted="#6b7280",
     colors=DARK_COLORS,
-    sequential=("viridis", 0.25, 1.0),  # the first part, violet, is hard to see on black
+    sequential=("viridis", 0.32, 1.0),  # the first part, violet, is hard to see on black
     diverging=("#a8d8ff", "#4aa3e8", "#1f5d94", "#14171d", "#9c4a2a", "#f08a5d", "#ffd0b0"),
 )
 

@@ -11,12 +11,34 @@ TOTAL_MARKER_AREA = 16_000  # of all markers, in square points
 MIN_MARKER_AREA, MAX_MARKER_AREA = 4, 26  # of one marker, in square points
 MIN_ALPHA, MAX_ALPHA = 0.2, 0.85  # opacity of a marker
 MAX_VECTOR_POINTS = 5_000  # with more points, they are rasterized in SVG and PDF files
+OUTLIER_FACTOR = 3  # how much outliers enlarge the range of numbers, if they are left out
 N_ROUNDS = 10  # parts of the samples, each drawn with all markers
 
 
 def random_order(n: int) -> np.ndarray:
     """Return the order in which n samples are drawn. It is random, but always the same."""
     return np.random.default_rng(0).permutation(n)
+
+
+def color_range(y: np.ndarray) -> tuple[float, float, str]:
+    """Return the range of a colour bar, and at which ends it leaves out outliers.
+
+    Outliers are left out if they make the range more than three times as large as that of the
+    numbers between the 1st and the 99th percentile.
+
+    Examples
+    --------
+    >>> color_range(np.arange(101.0)), color_range(np.append(np.arange(200.0), 5000.0))
+    ((0.0, 100.0, 'neither'), (0.0, 198.0, 'max'))
+    """
+    low, high = float(np.min(y)), float(np.max(y))
+    first, last = (float(each) for each in np.quantile(y, [0.01, 0.99]))
+    width = last - first
+    if not 0 < OUTLIER_FACTOR * width < high - low:
+        return low, high, "neither"
+    below, above = low < first - width / 2, high > last + width / 2
+    ends = {(True, True): "both", (True, False): "min", (False, True): "max"}
+    return first if below else low, last if above else high, ends.get((below, above), "neither")
 
 
 def scatter_defaults(n: int) -> dict[str, Any]:

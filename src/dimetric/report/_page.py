@@ -12,7 +12,14 @@ from dimetric.report._records import (
     ReportRecord,
 )
 from dimetric.report._task import number_text
-from dimetric.report._text import cut_end, cut_middle, distinct_names, percent, score_meaning
+from dimetric.report._text import (
+    cut_end,
+    cut_middle,
+    distinct_names,
+    keep_together,
+    percent,
+    score_meaning,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["render_report", "render_summary"]
 
 MAX_BARS = 15  # bars shown for classes, and for features
+MAX_SENTENCES_LENGTH = 600  # characters of sentences that contain names
 MAX_NAME_LENGTH = 32  # characters of the name of a bar
 
 
@@ -136,7 +144,12 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cut_end": cut_end, "percent": percent, "cut_middle": cut_middle}
+    environment.filters |= {
+        "cut_end": cut_end,
+        "cut_middle": cut_middle,
+        "percent": lambda *args: keep_together(percent(*args)),
+        "sentences": lambda text: keep_together(cut_end(text, MAX_SENTENCES_LENGTH)),
+    }
     return environment
 
 

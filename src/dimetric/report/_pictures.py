@@ -144,7 +144,7 @@ def _scatter_plots(record: ReportRecord, names: tuple[str, str]) -> tuple[Pictur
     insight = record.insight
     y = record.y[insight.rows]
     if record.choice.task.is_regression:
-        target = cut_middle(record.target, MAX_LABEL_LENGTH)
+        target = cut_middle(record.target, MAX_AXIS_NAME_LENGTH)
         display = partial(EmbeddingDisplay, y=y, by="numbers", target_name=target)
     else:
         labels, legend = _labels(y)

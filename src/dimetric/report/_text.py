@@ -66,18 +66,44 @@ def cut_middle(value: Any, max_length: int) -> str:
 def distinct_names(names: Sequence[object], max_length: int) -> list[str]:
     """Shorten names so that they stay distinct.
 
-    Parts that all names have in common are omitted. If this does not help, numbers are appended.
+    The middle or the end of long names is omitted, or the parts that all names have in common. If
+    this does not help, numbers are appended.
 
     Examples
     --------
+    >>> distinct_names(["group 1 of the first study", "group 2 of the first study"], 12)
+    ['group 1 of …', 'group 2 of …']
     >>> distinct_names(["height of the left part", "height of the right part"], 12)
     ['…left…', '…right…']
-    >>> distinct_names(["a long name, first", "a lame name, first"], 6)
-    ['a l…st 1', 'a l…st 2']
     """
+    n_distinct, short = len(set(map(str, names))), list[str]()
+    for shorten in (_cut_middles, _cut_ends, _without_common_parts):
+        short = shorten(names, max_length) if names else []
+        if len(set(short)) == n_distinct:
+            return short
+    return [f"{name} {i + 1}" for i, name in enumerate(short)]
+
+
+def _cut_middles(names: Sequence[object], max_length: int) -> list[str]:
+    return [cut_middle(each, max_length) for each in names]
+
+
+def _cut_ends(names: Sequence[object], max_length: int) -> list[str]:
+    return [cut_end(each, max_length) for each in names]
+
+
+def _without_common_parts(names: Sequence[object], max_length: int) -> list[str]:
     from dimetric.plot._labels import short_names
 
-    short = short_names(names, max_length, cut_middle) if names else []
-    if len(set(short)) == len(set(map(str, names))):
-        return short
-    return [f"{name} {i + 1}" for i, name in enumerate(short)]
+    return [each.replace(r"\$", "$") for each in short_names(names, max_length)]  # $ is escaped
+
+
+def keep_together(text: str) -> str:
+    """Return a text in which a number and its per cent sign are not divided between two lines.
+
+    Examples
+    --------
+    >>> keep_together("79 % of rows") == "79\u00a0% of rows"
+    True
+    """
+    return text.replace(" %", "\u00a0%")
