@@ -7,6 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+# The error of wrong usage, with exit code 2. Typer exports only this subclass of it, whose messages
+# start with "Invalid value".
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
 Data = Annotated[
     Path, typer.Argument(help="Table: CSV (optionally .gz), Parquet, or NPZ with X and y.")
 ]
@@ -29,7 +33,7 @@ Missing = Annotated[
     str, typer.Option(help="'drop' rows with missing values, or 'impute' the values.")
 ]
 ModelFile = Annotated[
-    Path, typer.Argument(help="Model file written by 'dimetric fit' or 'dimetric compare'.")
+    Path, typer.Argument(help="Model file written by `dimetric fit` or `dimetric compare`.")
 ]
 NewData = Annotated[
     Path, typer.Argument(help="Table: CSV (optionally .gz), Parquet, or NPZ with X.")
@@ -65,6 +69,12 @@ NeighborCount = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(help="Number of processes. -1 uses all processors.")]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print only results and errors: no notes, progress or summary."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
 
 

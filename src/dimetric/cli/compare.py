@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dimetric.cli._checks import check_output_folder
 from dimetric.cli._options import (
     Drop,
     Header,
@@ -21,6 +22,7 @@ from dimetric.cli._options import (
 )
 from dimetric.cli._read import learner_from, read
 from dimetric.cli._terminal import ProgressBar, escape_markup, one_line, print_json, print_notes
+from dimetric.cli._terminal import console as terminal_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,8 +94,7 @@ def compare(
     of numbers is predicted by regression. Writes a report (one HTML file) and
     the fitted model.
     """
-    from rich.console import Console
-
+    check_output_folder(out)
     from dimetric._files import create_folder
 
     _check_budget(budget)
@@ -105,7 +106,7 @@ def compare(
     else:
         tables = [read(data, target, drop, missing, header, needs_target=True, groups=groups)]
     create_folder(out)
-    console = None if json else Console(highlight=False)
+    console = None if json else terminal_console(highlight=False)
     preparation = {"cv": folds, "missing": missing, "kind": target_kind, "score": score}
     options = {"n_neighbors": k, "random_state": seed, "n_jobs": jobs}
     seconds = budget or (BUNDLED_BUDGET_SECONDS if data is None else BUDGET_SECONDS)
@@ -218,7 +219,7 @@ def _print_results(
     for line in _score_lines(comparison):
         console.print(f"  {escape_markup(line)}", soft_wrap=True)
     written = ", ".join(str(each) for each in files.values())
-    console.print(f"Written: {escape_markup(written)} ({seconds:.0f} s)\n", soft_wrap=True)
+    console.print(f"Wrote {escape_markup(written)} ({seconds:.0f} s)\n", soft_wrap=True)
 
 
 def _score_table(choice: "Choice") -> "Table":
