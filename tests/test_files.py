@@ -427,7 +427,7 @@ def test_checks_before_writing(tmp_path):
         check_folder(file / "sub")
     for call in (check_writable, check_folder):
         with pytest.raises(ValueError, match="Cannot write s3://bucket/m: it is a URL"):
-            call(Path("s3://bucket/m"))
+            call("s3://bucket/m")
 
 
 def test_folder_is_created(tmp_path):
