@@ -142,8 +142,8 @@ def test_no_network(server, failure, reason):
         load_data_set("zebra")
     assert str(raised.value) == (
         f"There is no local data set 'zebra', and OpenML could not be reached ({reason}). Check "
-        "the network connection, or download the data set, and pass the folder that contains it "
-        "as folder (command: --data)."
+        "the network connection, or give the folder that contains the data set: folder in Python, "
+        "--data on the command line."
     )
     assert len(server.requests) >= 2  # it tries again
     with pytest.raises(ValueError, match=r"could not be reached \(.*\)\. Did you mean iris"):

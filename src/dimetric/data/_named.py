@@ -91,8 +91,8 @@ def load_data_set(
     hint = suggest(name, sorted(readers))
     if "reached" in openml_failure and not hint.startswith("Did you mean"):
         hint = (
-            "Check the network connection, or download the data set, and pass the folder that "
-            "contains it as folder (command: --data)."
+            "Check the network connection, or give the folder that contains the data set: folder "
+            "in Python, --data on the command line."
         )
     raise ValueError(f"There is no local data set {name!r}{openml_failure}. {hint}")
 
