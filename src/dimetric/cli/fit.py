@@ -74,7 +74,7 @@ def fit(
     check_choice("--scale", scale, SCALERS)
     model = None if learner is None else learner_from(learner, option, seed)
     needs_target = model is None or model.__sklearn_tags__().target_tags.required
-    with spinner(f"Reading {data}") as show:
+    with spinner("Reading the table") as show:
         table = read(data, target, drop, missing, header, needs_target=needs_target)
         table, task, classes = _with_target(table, target_kind)
         if learner is None:
