@@ -10,7 +10,13 @@ import time
 
 import pytest
 
-from dimetric._files import _copy_owner_and_mode, atomic_write, create_folder
+from dimetric._files import (
+    _copy_owner_and_mode,
+    atomic_write,
+    check_folder,
+    check_writable,
+    create_folder,
+)
 from dimetric._scratch import LOCK_NAME, _this_machine
 
 
@@ -384,7 +390,7 @@ def test_unwritable_paths_raise(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"directory .*nowhere does not exist\. Create it first\."):
         enter(tmp_path / "nowhere/file")
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match=r"directory .*file does not exist\. Create it first\."):
+    with pytest.raises(OSError, match=r"below: .*file is a file, not a directory\."):
         enter(tmp_path / "file/below")
     with pytest.raises(IsADirectoryError, match="is a directory, not a file"):
         enter(tmp_path)
@@ -394,17 +400,34 @@ def test_unwritable_paths_raise(tmp_path, monkeypatch):
     # root may write everywhere
     monkeypatch.setattr(os, "mkdir", raiser(PermissionError(13, "Permission denied")))
     with pytest.raises(
-        PermissionError, match=r"Cannot write .*: Permission denied \(directory .*\)\."
+        PermissionError,
+        match=r"Cannot write .*: you have no permission to write to the directory .*\.",
     ):
         enter(tmp_path / "new")
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="requires /proc")
 def test_directory_in_which_no_files_can_be_created():
-    with pytest.raises(OSError, match="x: no files can be created there") as raised:  # noqa: SIM117
-        with atomic_write("/proc/x"):
-            pass
-    assert "does not exist" not in str(raised.value)
+    for call in (enter, check_writable, check_folder):
+        with pytest.raises(OSError, match=r"no files can be created in the directory /proc\.$"):
+            call("/proc/x")
+
+
+def test_checks_before_writing(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("old")
+    check_writable(file)
+    check_writable(tmp_path / "new")
+    check_writable(os.devnull)
+    check_folder(tmp_path / "a/b/c")
+    check_folder(tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    assert file.read_text() == "old"
+    with pytest.raises(FileExistsError, match=r"file is not a directory. Give the path of a dir"):
+        check_folder(file / "sub")
+    for call in (check_writable, check_folder):
+        with pytest.raises(ValueError, match="Cannot write s3://bucket/m: it is a URL"):
+            call("s3://bucket/m")
 
 
 def test_folder_is_created(tmp_path):

@@ -10,21 +10,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from dimetric._errors import WriteError, creation_error, refuse_url, write_error
 from dimetric._names import TerminalOutput
 from dimetric._scratch import scratch_folder
 
 MAX_LINKS = 40  # symbolic links that are followed, as in Linux
-NO_ROOM_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # disk, quota, size of a file
 # Mount points, and files of other users in a directory such as /tmp, cannot be replaced.
 IRREPLACEABLE_ERRNOS = (errno.EBUSY, errno.EXDEV, errno.EPERM)
-
-
-class WriteError(OSError):
-    """A file could not be written. The attribute `path` is the path of the file."""
-
-    def __init__(self, path: str | os.PathLike[str], number: int | None, text: str) -> None:
-        super().__init__(f"Cannot write {path}: {text}.")
-        self.path, self.errno = path, number
 
 
 @contextmanager
@@ -68,32 +60,93 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     file.read_text(), os.listdir(folder)
     ('1 2 3', ['numbers.txt'])
     """
-    target = Path(os.path.realpath(path))  # the target of a symbolic link
     status = _checked_status(path)
-    is_file = status is None or stat.S_ISREG(status.st_mode)
-    in_place = own_descriptor(path) is not None or not is_file
-    directory = Path(tempfile.gettempdir()) if in_place else target.parent
+    in_place = _is_written_in_place(path, status)
     with ExitStack() as stack:
-        try:
-            scratch = stack.enter_context(scratch_folder(directory))
-            temporary = scratch / (target.name or "file")
-            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-            mode = stat.S_IMODE(temporary.stat().st_mode)
-        except OSError as error:
-            raise _creation_error(error, path, directory) from None
+        temporary, mode = _create_temporary(path, in_place, stack)
         try:
             yield temporary
             os.chmod(temporary, mode)  # a writer may have replaced the file or changed its mode
             if in_place:
                 _copy_into(temporary, path)
             else:
-                _replace(temporary, target, path)
+                _replace(temporary, Path(os.path.realpath(path)), path)
         except Exception as error:
             keeps_old = status is not None and not in_place
-            translated = _write_error(error, path, scratch, keeps_old=keeps_old)
+            translated = write_error(error, path, temporary.parent, keeps_old=keeps_old)
             if translated is None:
                 raise
             raise translated from error
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise the error that writing a file would raise, before the content is computed.
+
+    Parameters
+    ----------
+    path : path
+        Path of the file. It is not created or changed.
+
+    Examples
+    --------
+    >>> check_writable("nowhere/a.csv")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: Cannot write nowhere/a.csv: the directory ... does not exist. Create it...
+    """
+    status = _checked_status(path)
+    with ExitStack() as stack:
+        _create_temporary(path, _is_written_in_place(path, status), stack)
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Raise if files cannot be written to a folder, which need not exist yet.
+
+    Parameters
+    ----------
+    path : path
+        Path of the folder. It is not created.
+
+    Examples
+    --------
+    >>> check_folder(os.devnull)
+    Traceback (most recent call last):
+    ...
+    FileExistsError: /dev/null is not a directory. Give the path of a directory.
+    """
+    refuse_url(path)
+    parent = Path(os.path.realpath(path))
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir():
+        shown = path if parent == Path(os.path.realpath(path)) else parent
+        raise FileExistsError(f"{shown} is not a directory. Give the path of a directory.")
+    try:
+        with scratch_folder(parent):
+            pass
+    except OSError as error:
+        raise creation_error(error, path, parent) from None
+
+
+def _is_written_in_place(path: str | os.PathLike[str], status: os.stat_result | None) -> bool:
+    """Return whether a path is a pipe, a device or an open file, which cannot be replaced."""
+    is_file = status is None or stat.S_ISREG(status.st_mode)
+    return own_descriptor(path) is not None or not is_file
+
+
+def _create_temporary(
+    path: str | os.PathLike[str], in_place: bool, stack: ExitStack
+) -> tuple[Path, int]:
+    """Create a temporary file, which the stack removes. Return its path and mode."""
+    target = Path(os.path.realpath(path))  # the target of a symbolic link
+    directory = Path(tempfile.gettempdir()) if in_place else target.parent
+    try:
+        scratch = stack.enter_context(scratch_folder(directory))
+        temporary = scratch / (target.name or "file")
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        return temporary, stat.S_IMODE(temporary.stat().st_mode)
+    except OSError as error:
+        raise creation_error(error, path, directory) from None
 
 
 def create_folder(path: str | os.PathLike[str]) -> None:
@@ -168,6 +221,7 @@ def _checked_status(path: str | os.PathLike[str]) -> os.stat_result | None:
     try:
         status = os.stat(path) if number is None else os.fstat(number)
     except (FileNotFoundError, NotADirectoryError):
+        refuse_url(path)
         if os.fspath(path).endswith(os.sep):
             raise IsADirectoryError(
                 f"{path} ends with {os.sep!r}, so it is a directory. Give the path of a file."
@@ -187,53 +241,6 @@ def _checked_status(path: str | os.PathLike[str]) -> os.stat_result | None:
             f"Cannot write {path}: it is read-only. Change its permissions, or choose another file."
         )
     return status
-
-
-def _creation_error(error: OSError, path: object, directory: Path) -> OSError:
-    # The system reports the same error for a directory without real files, such as /proc.
-    if isinstance(error, FileNotFoundError | NotADirectoryError) and not directory.is_dir():
-        return FileNotFoundError(
-            f"Cannot write {path}: the directory {directory} does not exist. Create it first."
-        )
-    text = "no files can be created there"
-    if not isinstance(error, FileNotFoundError):
-        text = error.strerror or str(error)
-    described = type(error)(f"Cannot write {path}: {text} (directory {directory}).")
-    described.errno = error.errno
-    return described
-
-
-def _write_error(
-    error: Exception, path: str | os.PathLike[str], scratch: Path, *, keeps_old: bool
-) -> OSError | None:
-    """Return an error that names the target, or None if the error is not about the target."""
-    if isinstance(error, WriteError):
-        if Path(error.path).parent != scratch:  # a file that was written within the block
-            return None
-        number = error.errno
-    else:
-        number = _no_room_errno(error)
-        if number is None and isinstance(error, OSError):
-            name = error.filename if isinstance(error.filename, str | os.PathLike) else ""
-            number = error.errno if scratch in Path(name).parents else None
-    if number is None:
-        return None
-    text = os.strerror(number)
-    return WriteError(path, number, f"{text}, so the old file is unchanged" if keeps_old else text)
-
-
-def _no_room_errno(error: BaseException | None) -> int | None:
-    """Return the number of an error that reports a full disk, or None.
-
-    Libraries written in C++ and Rust raise their own types of errors, which contain the text of
-    the system. Libraries in Python may raise another error while they handle the first one.
-    """
-    while error is not None:
-        for number in NO_ROOM_ERRNOS:
-            if getattr(error, "errno", None) == number or os.strerror(number) in str(error):
-                return number
-        error = error.__cause__ or error.__context__
-    return None
 
 
 def _replace(temporary: Path, target: Path, path: str | os.PathLike[str]) -> None:

@@ -426,7 +426,7 @@ def test_case_of_learner_names_is_ignored():
 
 
 def test_unknown_data_set(tmp_path, monkeypatch):
-    monkeypatch.setattr("dimetric.data._named._from_openml", lambda *each: "")
+    monkeypatch.setattr("dimetric.data._named.from_openml", lambda *each: "")
     with pytest.raises(ValueError, match=r"There is no local data set 'irs'.* Did you mean iris"):
         benchmark.run([None], ["irs"])
     with pytest.raises(ValueError, match="hold no data sets"):

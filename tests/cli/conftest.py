@@ -16,7 +16,7 @@ from dimetric.cli.main import run as command
 def isolated(monkeypatch):
     """Hide other sources of data sets, and fix the width of the terminal."""
     monkeypatch.delenv("DIMETRIC_DATA", raising=False)
-    monkeypatch.setattr("dimetric.data._named._from_openml", lambda *each: "")
+    monkeypatch.setattr("dimetric.data._named.from_openml", lambda *each: "")
     monkeypatch.setenv("COLUMNS", "200")
 
 

@@ -98,7 +98,7 @@ def test_info_of_other_files(folder, capsys, monkeypatch):
         (str(folder), "is a directory, not a model file."),
         (
             str(folder / "table.csv"),
-            "is not a model file: it is not a safetensors file, or it is trunc",
+            "is not a model file, but a table. Run `dimetric fit ",
         ),
     ):
         monkeypatch.setattr("sys.argv", ["dimetric", "info", name])
@@ -164,7 +164,7 @@ def test_usearch_index_of_training_samples(folder, table):
     text = output_of(
         "export", folder / "knn.dimetric", "--to", "usearch", "--out", folder / "index"
     )
-    assert "contains 90 samples" in text
+    assert "(USearch index, 90 samples)" in text
     found = usearch.index.Index.restore(str(folder / "index"))
     Z = map_samples(model, columns).astype(np.float32)
     np.testing.assert_array_equal(found.search(Z[:4], 1, exact=True).keys.ravel(), np.arange(4))
@@ -239,7 +239,7 @@ def test_error_messages(words, error, folder, monkeypatch):
         (["--to", "faiss", "--id", "key"], "--id requires DATA"),
         (["--to", "oracle"], "'oracle' is not one of"),
         (["--to", "numpy"], "must end in .py"),
-        ([], "Missing option '--to'"),
+        ([], "--out out does not tell the format. Add --to FORMAT."),
     ],
 )
 def test_wrong_usage(words, error, folder, monkeypatch):

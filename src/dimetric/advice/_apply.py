@@ -1,7 +1,7 @@
 """Apply a model to the rows of a table, block by block, and write the results."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from dimetric.data._features import FeatureBlock, FeatureReader
 from dimetric.data._writers import ColumnWriter
 from dimetric.learners._inner_learner import mapping_of
 
-__all__ = ["Coordinates", "Predictions", "write_results"]
+__all__ = ["Coordinates", "Predictions", "collect_results", "write_results"]
 
 PREDICTION = "prediction"
 
@@ -157,7 +157,50 @@ def write_results(
     writer = ColumnWriter(
         path, results.matrices, results.dtype_examples, escape_formulas=escape_formulas
     )
-    with writer, warnings.catch_warnings():
+    with writer:
+        for rows, columns in _blocks_of_results(reader, results, option):
+            # A single empty result would be an empty line, and many programs skip empty lines.
+            if len(columns) == 1:
+                columns = {"row": rows} | columns
+            writer.write(columns)
+            if callback is not None:
+                callback(reader.n_rows)
+    return writer.n_formula_cells
+
+
+def collect_results(
+    reader: FeatureReader,
+    results: BlockResults,
+    *,
+    option: str = "keep",
+    callback: Callable[[int], None] | None = None,
+) -> dict[str, list[Any]]:
+    """Return the results for all rows of a table, in the order of the rows.
+
+    Parameters
+    ----------
+    reader, results, option, callback
+        As in :func:`write_results`.
+
+    Returns
+    -------
+    columns : dict of str to list
+        The values of each column. Missing values are None or NaN.
+    """
+    collected: dict[str, list[Any]] = {}
+    for _, columns in _blocks_of_results(reader, results, option):
+        for name, values in columns.items():
+            collected.setdefault(name, []).extend(values.tolist())
+        if callback is not None:
+            callback(reader.n_rows)
+    return collected
+
+
+def _blocks_of_results(
+    reader: FeatureReader, results: BlockResults, option: str
+) -> Iterator[tuple[np.ndarray, Columns]]:
+    """Yield the row indices of each block, and its kept columns and results."""
+    with warnings.catch_warnings():
         # The reader has already matched the columns by name.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         for block in reader:
@@ -168,11 +211,4 @@ def write_results(
                     f"{option}: column {clash!r} has the same name as a column of results. "
                     "Rename it in the table."
                 )
-            columns = block.kept | computed
-            # A single empty result would be an empty line, and many programs skip empty lines.
-            if len(columns) == 1:
-                columns = {"row": block.rows} | columns
-            writer.write(columns)
-            if callback is not None:
-                callback(reader.n_rows)
-    return writer.n_formula_cells
+            yield block.rows, block.kept | computed

@@ -1,12 +1,13 @@
 """Helpers of the verbs ``transform`` and ``predict``, which apply a model to a table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dimetric.cli._checks import check_is_model
 from dimetric.cli._options import split_names
-from dimetric.cli._terminal import ProgressBar, check_json_output, print_notes
+from dimetric.cli._terminal import ProgressBar, print_notes
 
 EscapeFormulas = Annotated[
     bool,
@@ -27,23 +28,18 @@ def open_reader(
     data: list[Path],
     keep: str,
     header: bool | None,
-    out: Path | None,
-    json: bool,
     *,
     sheet: str | None = None,
     sql: str | None = None,
 ) -> "FeatureReader":
-    """Open a model and a table. Raise if the options for the output are invalid.
+    """Open a model and a table.
 
     Parameters
     ----------
-    model, data, keep, header, out, json, sheet, sql
+    model, data, keep, header, sheet, sql
         The arguments of the verb.
     """
-    from dimetric.data._writers import check_extension
-
-    check_extension(out)
-    check_json_output(json, out)
+    check_is_model(model, data)
     import dimetric
     from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile
@@ -53,29 +49,58 @@ def open_reader(
     return FeatureReader(loaded, file, split_names(keep) or [], option="--keep")
 
 
-def write(
+def apply(
     reader: "FeatureReader",
     results: "BlockResults",
     out: Path | None,
     title: str,
     *,
     escape_formulas: bool,
-) -> list[str]:
-    """Write the results for all rows with a progress bar. Print and return notes."""
-    from dimetric.advice._apply import write_results
+    json: bool,
+) -> dict[str, Any]:
+    """Compute the results for all rows with a progress bar, and write them. Print notes.
 
+    Parameters
+    ----------
+    reader : FeatureReader
+        Reads the table and encodes its columns for the model.
+    results : callable
+        Computes columns of results from a block of rows.
+    out : path or None
+        File to write. None writes CSV to standard output, unless `json` is true.
+    title : str
+        Text in front of the progress bar.
+    escape_formulas : bool
+        Whether to put an apostrophe before texts that look like formulas.
+    json : bool
+        Whether to return the results for a JSON object, if no file is written.
+
+    Returns
+    -------
+    summary : dict
+        The numbers of rows, the notes and, if no file was written, the columns of results.
+    """
+    from dimetric.advice._apply import collect_results, write_results
+
+    options: dict[str, Any] = {"option": "--keep"}
+    columns, n_formulas = None, 0
     with ProgressBar(title) as update:
-        n_formulas = write_results(
-            reader,
-            results,
-            out,
-            option="--keep",
-            escape_formulas=escape_formulas,
-            callback=lambda n_rows: update(n_rows, None),
-        )
+        options["callback"] = lambda n_rows: update(n_rows, None)
+        if json and out is None:
+            columns = collect_results(reader, results, **options)
+        else:
+            n_formulas = write_results(
+                reader, results, out, escape_formulas=escape_formulas, **options
+            )
     notes = [*reader.notes(), *formula_notes(n_formulas, out, escape_formulas)]
     print_notes(*notes)
-    return notes
+    summary = {
+        "out": out,
+        "rows": reader.n_rows,
+        "incomplete_rows": reader.n_incomplete,
+        "notes": notes,
+    }
+    return summary if columns is None else summary | {"results": columns}
 
 
 def formula_notes(count: int, out: Path | None, escaped: bool) -> list[str]:

@@ -59,7 +59,7 @@ def print_results(
     for line in dropped_lines(choice.dropped, choice.budget_for_all):
         _print(console, line, style="dim", indent=0)
     written = ", ".join(str(each) for each in files.values())
-    _print(console, f"Written: {written} ({seconds:.0f} s)", indent=0)
+    _print(console, f"Wrote {written} ({seconds:.0f} s)", indent=0)
     console.print()
 
 

@@ -7,6 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+# The error of wrong usage, with exit code 2. Typer exports only this subclass of it, whose messages
+# start with "Invalid value".
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
 TABLE_HELP = (
     "Table: CSV or JSON lines (optionally .gz), Excel, Parquet, Feather, NPZ with X and y, a "
     "SQLite or DuckDB database, or - for standard input. Several files must have the same columns."
@@ -43,7 +47,7 @@ Auto = Annotated[
     ),
 ]
 ModelFile = Annotated[
-    Path, typer.Argument(help="Model file written by 'dimetric fit' or 'dimetric compare'.")
+    Path, typer.Argument(help="Model file written by `dimetric fit` or `dimetric compare`.")
 ]
 NewData = Annotated[list[Path], typer.Argument(help=TABLE_HELP)]
 Sheet = Annotated[
@@ -88,6 +92,12 @@ NeighborCount = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(help="Number of processes. -1 uses all processors.")]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print only results and errors: no notes, progress or summary."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
 
 

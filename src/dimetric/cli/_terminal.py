@@ -21,8 +21,65 @@ if TYPE_CHECKING:
 STANDARD_OUTPUT = 1  # file descriptor
 
 
+class _State:
+    """Whether the command prints only results and errors (``--quiet``)."""
+
+    quiet = False
+
+
+@contextmanager
+def quiet_if(quiet: bool) -> Iterator[None]:
+    """Print no notes, warnings, progress and summaries in a block, if `quiet` is true."""
+    before = _State.quiet
+    _State.quiet = quiet
+    try:
+        with warnings.catch_warnings():
+            if quiet:
+                warnings.simplefilter("ignore")
+            yield
+    finally:
+        _State.quiet = before
+
+
+def console(**options: Any) -> Any:
+    """Return a Rich console for standard output, which prints nothing with ``--quiet``.
+
+    Parameters
+    ----------
+    options
+        Arguments of ``rich.console.Console``.
+    """
+    from rich.console import Console
+
+    return Console(quiet=_State.quiet, **options)
+
+
+def wrote(path: Path | None, *details: str) -> str:
+    """Return a line that says which file was written, and what it contains.
+
+    Examples
+    --------
+    >>> wrote(Path("wine.dimetric"), "LDA", counted(13, "feature"), counted(3, "class"))
+    'Wrote wine.dimetric (LDA, 13 features, 3 classes)'
+    """
+    shown = ", ".join(each for each in details if each)
+    return f"Wrote {path} ({shown})" if shown else f"Wrote {path}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number and a noun, in the plural if needed.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "class")
+    ('1 row', '2,000 classes')
+    """
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
 def print_lines(*lines: object, out: Path | Sequence[Path] = ()) -> None:
-    """Print lines, with control characters escaped.
+    """Print a summary of what was done, with control characters escaped, unless quiet.
 
     Parameters
     ----------
@@ -31,10 +88,18 @@ def print_lines(*lines: object, out: Path | Sequence[Path] = ()) -> None:
     out : path or sequence of paths, default=()
         The files that a command writes. If one is standard output, the lines go to standard error.
     """
+    if _State.quiet:
+        return
     files = [out] if isinstance(out, Path) else out
     stream = sys.stderr if any(map(is_standard_output, files)) else sys.stdout
     for each in lines:
         print(printable(each), file=stream)
+
+
+def print_results(*lines: object) -> None:
+    """Print the lines that the user asked for, with control characters escaped."""
+    for each in lines:
+        print(printable(each))
 
 
 def is_standard_output(path: Path | None) -> bool:
@@ -48,17 +113,6 @@ def is_standard_output(path: Path | None) -> bool:
     return path is None or own_descriptor(path) == STANDARD_OUTPUT
 
 
-def check_json_output(json: bool, out: Path | None) -> None:
-    """Raise if both JSON and a file would be written to standard output."""
-    if json and is_standard_output(out):
-        import typer
-
-        raise typer.BadParameter(
-            "--json requires --out FILE, because the JSON object and the results would both go to "
-            "standard output."
-        )
-
-
 def print_notes(*notes: str) -> None:
     """Print notes to standard error, because standard output is reserved for results.
 
@@ -67,7 +121,7 @@ def print_notes(*notes: str) -> None:
     notes : str
         Sentences. Each is printed on its own line, with control characters escaped.
     """
-    for each in notes:
+    for each in notes if not _State.quiet else ():
         print(one_line(each), file=sys.stderr)
 
 
@@ -135,37 +189,31 @@ class ProgressBar:
     """
 
     def __init__(self, title: str) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
+        self._bar = None
+        if not _shows_progress():
+            return
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-        console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
+        title_column = TextColumn("{task.description}")
+        self._bar = _rich_progress(
+            title_column, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         )
         self._task = self._bar.add_task(escape_markup(title), total=None)
 
     def __enter__(self) -> Any:
-        self._bar.start()
+        if self._bar is not None:
+            self._bar.start()
         return self._update
 
     def __exit__(self, *error: object) -> None:
-        self._bar.stop()
+        if self._bar is not None:
+            self._bar.stop()
 
     def _update(
         self, n_done: int, n_total: int | None, cell: "Cell | None" = None, *, title: str = ""
     ) -> None:
+        if self._bar is None:
+            return
         self._bar.update(self._task, completed=n_done, total=n_total)
         if title:
             self._bar.update(self._task, description=escape_markup(title))
@@ -185,17 +233,26 @@ def spinner(title: str) -> Iterator[Callable[[str], None] | None]:
     show : callable or None
         Replaces the text. None if nothing is shown.
     """
-    if not sys.stderr.isatty():
+    if not _shows_progress():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    shown = Progress(*columns, console=Console(stderr=True), transient=True)
+    shown = _rich_progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     task = shown.add_task(escape_markup(title), total=None)
     with shown:
         yield lambda text: shown.update(task, description=escape_markup(text))
+
+
+def _shows_progress() -> bool:
+    return not _State.quiet and sys.stderr.isatty()
+
+
+def _rich_progress(*columns: Any) -> Any:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def escape_warnings_and_tracebacks() -> None:

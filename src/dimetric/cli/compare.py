@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dimetric.cli._checks import check_output_folder
 from dimetric.cli._comparison_text import print_data_summary, print_results, progress_callback
 from dimetric.cli._options import (
     TABLE_HELP,
@@ -26,6 +27,7 @@ from dimetric.cli._options import (
 )
 from dimetric.cli._read import learner_from, read
 from dimetric.cli._terminal import ProgressBar, print_json
+from dimetric.cli._terminal import console as terminal_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -107,8 +109,7 @@ def compare(
     of numbers is predicted by regression. Writes a report (one HTML file) and
     the fitted model.
     """
-    from rich.console import Console
-
+    check_output_folder(out)
     from dimetric._files import create_folder
 
     _check_budget(budget)
@@ -124,7 +125,7 @@ def compare(
         source: dict[str, Any] = {"groups": groups, "sheet": sheet, "sql": sql, "auto": auto}
         tables = [read(data, target, drop, missing, header, needs_target=True, **source)]
     create_folder(out)
-    console = None if json else Console(highlight=False)
+    console = None if json else terminal_console(highlight=False)
     preparation = {"cv": folds, "missing": missing, "kind": target_kind, "score": score}
     options: dict[str, Any] = {"n_neighbors": _neighbor_count(k), "scale": scale}
     options |= {"random_state": seed, "n_jobs": jobs}

@@ -180,7 +180,7 @@ def embed(
     lines = [f"{type(model).__name__}: {sizes}, {embedded.seconds:.1f} s"]
     if embedded.quality is not None:
         lines += quality_lines(embedded.quality, show_all=all_scores)
-    print_lines(*lines, f"Written: {', '.join(str(file) for file in files)}", out=files)
+    print_lines(*lines, f"Wrote {', '.join(str(file) for file in files)}", out=files)
 
 
 def _write_files(

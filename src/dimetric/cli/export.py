@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._options import Header, Json, ModelFile, check_choice, split_names
-from dimetric.cli._terminal import check_json_output, print_json, print_lines, print_notes
+from dimetric.cli._checks import (
+    EXPORT_FORMATS,
+    MODEL_EXTENSION,
+    check_is_model,
+    is_table,
+    output_file,
+)
+from dimetric.cli._options import Header, Json, ModelFile, UsageError, check_choice, split_names
+from dimetric.cli._terminal import counted, print_json, print_lines, print_notes, wrote
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,10 +35,18 @@ HOW_TO_USE = {
     Format.onnx: "onnxruntime.InferenceSession({out!r}).run(None, {{'X': X}})",
     Format.faiss: "faiss.read_index({out!r}).search(X, 10)  # X: the columns above, as float32",
     Format.usearch: "usearch.index.Index.restore({out!r}).search(Z, 10)"
-    "  # Z: from 'dimetric transform'",
+    "  # Z: from `dimetric transform`",
     Format.numpy: "import {stem}; {stem}.transform(X)",
     Format.duckdb: "duckdb my.db -f {out}",
     Format.postgres: "psql -v ON_ERROR_STOP=1 -f {out}",
+}
+DESCRIPTIONS = {
+    Format.onnx: "ONNX model",
+    Format.faiss: "Faiss index",
+    Format.usearch: "USearch index",
+    Format.numpy: "Python module",
+    Format.duckdb: "SQL script for DuckDB",
+    Format.postgres: "SQL script for PostgreSQL",
 }
 INDEXES = (Format.faiss, Format.usearch)
 SQL_DIALECTS = (Format.duckdb, Format.postgres)
@@ -62,9 +77,15 @@ SqlColumns = Annotated[
 
 def export(
     model: ModelFile,
-    to: Annotated[Format, typer.Option(help="Format to write.")],
     out: Annotated[Path, typer.Option(help="File to write.")],
     data: SamplesTable = None,
+    to: Annotated[
+        Format | None,
+        typer.Option(
+            help="Format to write. (Default: from the extension of --out: .onnx, .py for numpy, "
+            ".faiss, .usearch.)"
+        ),
+    ] = None,
     id: Id = None,
     kind: Annotated[
         str, typer.Option(help="For faiss: 'flat' (exact) or 'hnsw' (approximate, faster).")
@@ -84,10 +105,12 @@ def export(
     'faiss' and 'usearch' are search indexes of samples. 'duckdb' and
     'postgres' (with pgvector) are SQL scripts for samples in a database.
     """
+    to = _checked_format(to, out)
+    _check_usage(to, out, data, id, kind, dtype)
+    out = output_file(out, json)
+    check_is_model(model, [] if data is None else data)
     import dimetric
 
-    _check_usage(to, out, data, id, kind, dtype)
-    check_json_output(json, out)
     loaded = dimetric.load(model)
     results: dict[str, Any] = {"model": model, "to": to.value, "out": out, "notes": []}
     if to in INDEXES:
@@ -115,6 +138,24 @@ def export(
         _print_results(results, to, out)
 
 
+def _checked_format(to: Format | None, out: Path) -> Format:
+    """Return the format to write. Raise if it is unknown, or if it contradicts the extension."""
+    suffix = out.suffix.lower()
+    named = EXPORT_FORMATS.get(suffix)
+    if to is None:
+        if named is None or suffix == ".sql":
+            choices = f"{Format.duckdb} or --to {Format.postgres}" if named else "FORMAT"
+            raise UsageError(f"--out {out} does not tell the format. Add --to {choices}.")
+        return Format(named)
+    contradicts = named not in (None, to) and not (suffix == ".sql" and to in SQL_DIALECTS)
+    if contradicts or suffix == MODEL_EXTENSION or is_table(out):
+        raise UsageError(
+            f"--out {out} has the extension of another format than --to {to.value}. Choose another "
+            "name."
+        )
+    return to
+
+
 def _check_usage(
     to: Format, out: Path, data: Path | None, id: str | None, kind: str, dtype: str
 ) -> None:
@@ -124,11 +165,11 @@ def _check_usage(
     if to is Format.onnx:
         check_choice("--dtype", dtype, ["float32", "float64"])
     if data is not None and to not in INDEXES:
-        raise typer.BadParameter(f"DATA can only be used with --to {' or '.join(INDEXES)}.")
+        raise UsageError(f"DATA can only be used with --to {' or '.join(INDEXES)}.")
     if id is not None and to not in SQL_DIALECTS and data is None:
-        raise typer.BadParameter("--id requires DATA, because it names a column of DATA.")
+        raise UsageError("--id requires DATA, because it names a column of DATA.")
     if to is Format.numpy and out.suffix != ".py":
-        raise typer.BadParameter(f"--out {out} must end in .py, because it is a Python file.")
+        raise UsageError(f"--out {out} must end in .py, because it is a Python file.")
 
 
 def _sql_columns(model: Any, columns: str) -> str | list[str] | None:
@@ -157,9 +198,8 @@ def _print_results(results: dict[str, Any], to: Format, out: Path) -> None:
         shown = ", ".join(results["columns"][:MAX_SHOWN_COLUMNS])
         more = ", ..." if len(results["columns"]) > MAX_SHOWN_COLUMNS else ""
         lines = [f"The input X has {len(results['columns'])} numeric columns: {shown}{more}"]
-    if "samples" in results:
-        lines.append(f"The index contains {results['samples']} samples.")
-    lines.append(f"Written: {out}")
+    size = counted(results["samples"], "sample") if "samples" in results else ""
+    lines.append(wrote(out, DESCRIPTIONS[to], size))
     if to is not Format.numpy or out.stem.isidentifier():
         lines.append(f"To use it: {HOW_TO_USE[to].format(out=str(out), stem=out.stem)}")
     print_lines(*lines, out=out)

@@ -1,10 +1,12 @@
 """The verb ``fit``: learn a distance from a table and write the model."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dimetric.cli._checks import model_file
 from dimetric.cli._options import (
     Auto,
     Data,
@@ -19,10 +21,11 @@ from dimetric.cli._options import (
     Sql,
     Target,
     TargetKind,
+    UsageError,
     check_choice,
 )
 from dimetric.cli._read import learner_from, read
-from dimetric.cli._terminal import check_json_output, print_json, print_lines, print_notes
+from dimetric.cli._terminal import counted, print_json, print_lines, print_notes, spinner, wrote
 
 if TYPE_CHECKING:
     from dimetric.advice._model import FittedTable
@@ -34,7 +37,7 @@ MAX_SHOWN_CLASSES = 10
 
 def fit(
     data: Data,
-    out: Annotated[Path, typer.Option(help="Model file to write, usually *.dimetric.")],
+    out: Annotated[Path, typer.Option(help="Model file to write, with the extension .dimetric.")],
     target: Target = None,
     target_kind: TargetKind = None,
     learner: Annotated[
@@ -65,38 +68,74 @@ def fit(
     """Learn a distance from a table and write the model.
 
     With a target, the model predicts classes or numbers by nearest neighbours
-    under the learned distance. PCA, KPCA, Covariance, MDS, Isomap and LLE do not require a
-    target. Text columns are one-hot encoded.
+    under the learned distance. PCA, KPCA, Covariance, MDS, Isomap and LLE do
+    not need a target. To find out which learner is best, use `dimetric
+    compare`.
     """
+    out = model_file(out, json)
     import dimetric
     from dimetric._files import atomic_write
     from dimetric.advice._model import SCALERS, fit_table
 
-    check_json_output(json, out)
     check_choice("--scale", scale, SCALERS)
     model = None if learner is None else learner_from(learner, option, seed)
     needs_target = model is None or model.__sklearn_tags__().target_tags.required
-    options: dict[str, Any] = {"needs_target": needs_target, "sheet": sheet, "sql": sql}
-    table = read(data, target, drop, missing, header, auto=auto, **options)
-    table, task, classes = _with_target(table, target_kind)
-    if learner is None:
-        model = _default_learner(task, option, seed)
-    n_rows = len(table.rows)
-    if table.y is not None:
-        _check_neighbor_count(k, n_rows)
-    options = {"n_neighbors": k, "scale": scale, "missing": missing}
-    # Open the file first, to fail before the fit if it cannot be written.
-    with atomic_write(out) as temporary:
-        fitted = fit_table(table, model, is_regression=task.is_regression, **options)
-        about = {"data": table.source, "target": table.target, "rows": n_rows}
-        if task.is_regression:
-            about["target_kind"] = task.kind
-        dimetric.save(fitted.model, temporary, about=about)
+    source: dict[str, Any] = {"needs_target": needs_target, "sheet": sheet, "sql": sql}
+    with spinner("Reading the table") as show:
+        table = read(data, target, drop, missing, header, auto=auto, **source)
+        table, task, classes = _with_target(table, target_kind)
+        if learner is None:
+            model = _default_learner(task, option, seed)
+        n_rows = len(table.rows)
+        if table.y is not None:
+            _check_neighbor_count(k, n_rows)
+        if show is not None:
+            _show_progress(model, f"Fitting {_name(model)} to {counted(n_rows, 'row')}", show)
+        options: dict[str, Any] = {"n_neighbors": k, "scale": scale, "missing": missing}
+        with atomic_write(out) as temporary:
+            fitted = fit_table(table, model, is_regression=task.is_regression, **options)
+            about = {"data": table.source, "target": table.target, "rows": n_rows}
+            if task.is_regression:
+                about["target_kind"] = task.kind
+            dimetric.save(fitted.model, temporary, about=about)
     results = _results(out, table, task, classes, fitted)
     if json:
         print_json(results)
     else:
-        _print_results(results, type(model).__name__ if model is not None else "Euclidean", k)
+        _print_results(results, _name(model), k)
+
+
+class _IterationCounter:
+    """A callback of scikit-learn that shows the number of the current iteration."""
+
+    def __init__(self, title: str, show: Callable[[str], None]) -> None:
+        self._title, self._show, self._n_done = title, show, 0
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        self._n_done = 0
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
+        if context.task_name == "iteration":
+            self._n_done += 1
+            self._show(f"{self._title}: iteration {self._n_done}")
+        return False
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        pass
+
+
+def _show_progress(model: Any, title: str, show: Callable[[str], None]) -> None:
+    """Show a text, and the iterations of a learner that supports callbacks."""
+    show(title)
+    if hasattr(model, "set_callbacks"):
+        model.set_callbacks(_IterationCounter(title, show))
+
+
+def _name(model: Any) -> str:
+    return "Euclidean" if model is None else type(model).__name__
 
 
 def _default_learner(task: "Task", option: list[str] | None, seed: int) -> Any:
@@ -141,7 +180,7 @@ def _with_target(
 
     if table.y is None:
         if kind is not None:
-            raise typer.BadParameter("--target-kind requires --target.")
+            raise UsageError("--target-kind requires --target.")
         return table, Task(), {}
     found = read_target(table, kind, option="--target-kind")
     if not found.task.is_regression:
@@ -161,7 +200,7 @@ def _check_neighbor_count(k: int, n_rows: int) -> None:
 def _print_results(results: dict[str, Any], name: str, k: int) -> None:
     print_notes(*results["notes"])
     rows, features, seconds = (results[each] for each in ("rows", "features", "seconds"))
-    lines = [f"{name}: {rows} rows, {features} features, {seconds:.1f} s"]
+    lines = [f"{name}: {counted(rows, 'row')}, {counted(features, 'feature')}, {seconds:.1f} s"]
     classes = results["classes"]
     if classes:
         shown = list(classes.items())[:MAX_SHOWN_CLASSES]
@@ -171,11 +210,13 @@ def _print_results(results: dict[str, Any], name: str, k: int) -> None:
         lines += [
             f"{len(classes)} classes: {sizes}{others}",
             f"Training accuracy ({k}-NN, leave-one-out): {score:.3f}. Optimistic; run "
-            "'dimetric compare' for a fair estimate.",
+            "`dimetric compare` for a fair estimate.",
         ]
     if results["leave_one_out_r2"] is not None:
         lines.append(
             f"Training R2 ({k}-NN, leave-one-out): {results['leave_one_out_r2']:.3f}. Optimistic; "
-            "run 'dimetric compare' for a fair estimate."
+            "run `dimetric compare` for a fair estimate."
         )
-    print_lines(*lines, f"Written: {results['model']}", out=results["model"])
+    n_classes = counted(len(classes), "class") if classes else ""
+    out = results["model"]
+    print_lines(*lines, wrote(out, name, counted(features, "feature"), n_classes), out=out)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dimetric._names import printable
+from dimetric.cli._checks import check_is_model
 from dimetric.cli._options import Json, ModelFile
 from dimetric.cli._terminal import print_json
 
@@ -17,7 +18,8 @@ def info(
     model: ModelFile,
     json: Json = False,
 ) -> None:
-    """Describe a model file: its steps, features and classes. Reads only the header."""
+    """Describe a model file: its steps, features and classes. Reads only its header."""
+    check_is_model(model)
     import dimetric
 
     about = dimetric.describe(model)

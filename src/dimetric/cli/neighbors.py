@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric._names import printable, suggest
+from dimetric.cli._checks import check_is_model, output_file
 from dimetric.cli._options import Header, Json, ModelFile, NewData, Sheet, Sql, split_names
 from dimetric.cli._picture import (
     PICTURE_EXTENSIONS,
@@ -13,7 +14,14 @@ from dimetric.cli._picture import (
     use_headless_backend,
     write_picture,
 )
-from dimetric.cli._terminal import print_json, print_lines, print_notes
+from dimetric.cli._terminal import (
+    counted,
+    print_json,
+    print_lines,
+    print_notes,
+    print_results,
+    wrote,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +71,9 @@ def neighbors(
         if not is_picture(out):
             extensions = ", ".join(PICTURE_EXTENSIONS)
             raise ValueError(f"Unsupported file type: {out}. Use one of {extensions}.")
+        out = output_file(out)
         use_headless_backend()
+    check_is_model(model, data)
     about = dimetric.describe(model).get("about") or {}
     loaded = dimetric.load(model)
     file = TableFile.open(data, header, sheet=sheet, sql=sql)
@@ -93,7 +103,8 @@ def neighbors(
     print_notes(*notes)
     _print_results(near, complete.rows, texts, name)
     if out is not None:
-        print_lines(f"Written: {out}", out=out)
+        n_shown = counted(len(near.before), "neighbour")
+        print_lines(wrote(out, f"plot of {n_shown} under each distance"), out=out)
 
 
 def _plot(
@@ -113,14 +124,14 @@ def _print_results(
     """Print the neighbours under both distances."""
     values_of_row = ", ".join(f"{column} {values[near.row]}" for column, values in texts.items())
     index = row_indices[near.row]
-    print_lines(f"Row {index}: {values_of_row}" if values_of_row else f"Row {index}")
+    print_results(f"Row {index}: {values_of_row}" if values_of_row else f"Row {index}")
     for title, positions, distances in (
         ("Euclidean", near.before, near.distances_before),
         (name, near.after, near.distances_after),
     ):
-        print_lines("", title, *table_lines(near, positions, distances, row_indices, texts))
+        print_results("", title, *table_lines(near, positions, distances, row_indices, texts))
     counts = f"{len(near.kept)} kept, {len(near.new)} new, {len(near.lost)} lost"
-    print_lines("", f"Neighbours under {name}, compared with Euclidean: {counts}.")
+    print_results("", f"Neighbours under {name}, compared with Euclidean: {counts}.")
 
 
 def table_lines(

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from dimetric.cli._apply import EscapeFormulas, open_reader, write
+from dimetric.cli._apply import EscapeFormulas, apply, open_reader
+from dimetric.cli._checks import results_file
 from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results, Sheet, Sql
-from dimetric.cli._terminal import print_json, print_lines
+from dimetric.cli._terminal import counted, print_json, print_lines, wrote
 
 
 def predict(
@@ -29,11 +30,11 @@ def predict(
 ) -> None:
     """Predict the class or number of each row of a table by its nearest neighbours.
 
-    Reads the table in blocks, so it may be larger than memory. Keeps the order
-    of the rows. A row with missing values gets an empty result, unless the
-    model imputes them.
+    The table may be larger than memory. The rows keep their order. A row with
+    missing values gets an empty result, unless the model imputes them.
     """
-    reader = open_reader(model, data, keep, header, out, json, sheet=sheet, sql=sql)
+    out = results_file(out, json)
+    reader = open_reader(model, data, keep, header, sheet=sheet, sql=sql)
     from sklearn.base import is_regressor
 
     from dimetric.advice._apply import Predictions
@@ -41,23 +42,18 @@ def predict(
     if not hasattr(reader.parts.last, "predict"):
         raise ValueError(
             f"{model} was fitted without a target, so it cannot predict. Fit a model with "
-            "--target, or use 'dimetric transform'."
+            "--target, or use `dimetric transform`."
         )
     if probabilities and is_regressor(reader.parts.last):
         raise ValueError(
             f"{model} predicts numbers, which have no probabilities. Omit --probabilities."
         )
     results = Predictions(reader.parts.last, probabilities=probabilities)
-    notes = write(reader, results, out, "rows predicted", escape_formulas=escape_formulas)
+    options = {"escape_formulas": escape_formulas, "json": json}
+    summary = apply(reader, results, out, "rows predicted", **options)
     if json:
-        print_json(
-            {
-                "out": out,
-                "rows": reader.n_rows,
-                "incomplete_rows": reader.n_incomplete,
-                "classes": results.counts,
-                "notes": notes,
-            }
-        )
+        print_json(summary | {"classes": results.counts})
     elif out is not None:
-        print_lines(f"Written: {out}", out=out)
+        shown = ", ".join(f"{name} {count}" for name, count in results.counts.items() if count)
+        line = f"{counted(reader.n_rows, 'row')}: {shown}" if shown else ""
+        print_lines(wrote(out, line or counted(reader.n_rows, "row")), out=out)

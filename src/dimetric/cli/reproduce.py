@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric._names import printable
+from dimetric.cli._checks import check_output_folder
 from dimetric.cli._options import Jobs, Json, split_names
-from dimetric.cli._terminal import ProgressBar, escape_markup, print_json, print_notes
+from dimetric.cli._terminal import (
+    ProgressBar,
+    escape_markup,
+    print_json,
+    print_lines,
+    print_notes,
+    wrote,
+)
+from dimetric.cli._terminal import console as terminal_console
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,15 +79,14 @@ def reproduce(
 
     To continue an interrupted run, repeat the command.
     """
-    from rich.console import Console
-
+    check_output_folder(out)
     from dimetric._files import create_folder
     from dimetric.experiments import _paper as paper
     from dimetric.experiments._figure import write_figure
     from dimetric.experiments._report import write
 
     create_folder(out)
-    console = Console()
+    console = terminal_console()
     neighbor_counts, results, all_scored = k or [3], [], True
     for each in neighbor_counts[:1] if experiment == 2 else neighbor_counts:
         try:
@@ -102,8 +110,7 @@ def reproduce(
             results.append({"experiment": experiment, "k": each} | _result(reproduction, files))
         else:
             show(reproduction, console)
-            written = escape_markup(", ".join(str(file) for file in files))
-            console.print(f"Written: {written}", soft_wrap=True)
+            print_lines(*(wrote(file) for file in files))
         print_notes(*_failures(reproduction.result.cells))
         all_scored = all_scored and any(cell.status == "ok" for cell in reproduction.result.cells)
     if json:

@@ -1,8 +1,9 @@
 """The verb ``transform``: map the rows of a table into the space of the learned distance."""
 
-from dimetric.cli._apply import EscapeFormulas, open_reader, write
+from dimetric.cli._apply import EscapeFormulas, apply, open_reader
+from dimetric.cli._checks import results_file
 from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results, Sheet, Sql
-from dimetric.cli._terminal import print_json, print_lines
+from dimetric.cli._terminal import counted, print_json, print_lines, wrote
 
 
 def transform(
@@ -18,25 +19,19 @@ def transform(
 ) -> None:
     """Map rows into a space where Euclidean distance equals the learned distance.
 
-    Reads the table in blocks, so it may be larger than memory. Keeps the order
-    of the rows. A row with missing values gets an empty result, unless the
-    model imputes them.
+    The table may be larger than memory. The rows keep their order. A row with
+    missing values gets an empty result, unless the model imputes them.
     """
-    reader = open_reader(model, data, keep, header, out, json, sheet=sheet, sql=sql)
+    out = results_file(out, json)
+    reader = open_reader(model, data, keep, header, sheet=sheet, sql=sql)
     from dimetric.advice._apply import Coordinates
 
     parts = reader.parts
     results = Coordinates(parts.last, parts.encoder.get_feature_names_out())
-    notes = write(reader, results, out, "rows transformed", escape_formulas=escape_formulas)
+    options = {"escape_formulas": escape_formulas, "json": json}
+    summary = apply(reader, results, out, "rows transformed", **options)
     if json:
-        print_json(
-            {
-                "out": out,
-                "rows": reader.n_rows,
-                "incomplete_rows": reader.n_incomplete,
-                "columns": results.names,
-                "notes": notes,
-            }
-        )
+        print_json(summary | {"columns": results.names})
     elif out is not None:
-        print_lines(f"Written: {out}", out=out)
+        sizes = counted(reader.n_rows, "row"), counted(len(results.names), "coordinate")
+        print_lines(wrote(out, *sizes), out=out)

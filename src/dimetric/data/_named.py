@@ -16,6 +16,7 @@ from dimetric.data._dataset import DataSet
 from dimetric.data._files import TableFile, naming_file_in_errors, table_name
 from dimetric.data._keel import read_keel
 from dimetric.data._missing import is_missing
+from dimetric.data._openml import from_openml
 from dimetric.data._readers.arrays import check_samples, read_arrays
 from dimetric.data._samples import build_data_set
 from dimetric.data._tables import read_table
@@ -83,11 +84,16 @@ def load_data_set(
         return readers[name](missing)
     openml_failure = ""
     if openml:
-        data = _from_openml(name, missing)
+        data = from_openml(name, missing)
         if isinstance(data, DataSet):
             return data
         openml_failure = data
     hint = suggest(name, sorted(readers))
+    if "reached" in openml_failure and not hint.startswith("Did you mean"):
+        hint = (
+            "Check the network connection, or give the folder that contains the data set: folder "
+            "in Python, --data on the command line."
+        )
     raise ValueError(f"There is no local data set {name!r}{openml_failure}. {hint}")
 
 
@@ -291,18 +297,3 @@ def _with_folds(data: DataSet, other: DataSet, fold: str, position: str) -> Data
 def _sort_order(data: DataSet) -> np.ndarray:
     codes = np.unique(np.asarray(data.y), return_inverse=True)[1]
     return np.lexsort([codes, *data.X.T])
-
-
-def _from_openml(name: str, missing: str) -> DataSet | str:
-    """Return a data set of OpenML, or the end of a sentence that says why there is none."""
-    from sklearn.datasets import fetch_openml
-
-    try:
-        bunch: Any = fetch_openml(name, as_frame=True, n_retries=1, delay=0.1)
-    except (OSError, ValueError, ImportError) as error:
-        if type(error).__name__ == "OpenMLError":
-            return ", and none on OpenML"
-        return f", and OpenML could not be reached ({str(error).rstrip('.')})"
-    target = bunch.target_names[0] if len(bunch.target_names) == 1 else None
-    data = read_table(bunch.frame, target, missing=missing, name=name)
-    return replace(data, notes=(f"From OpenML: {bunch.url}", *data.notes))
