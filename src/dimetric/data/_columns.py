@@ -5,7 +5,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_array
 
+from dimetric._arrays.validation import ignoring_overflow
 from dimetric.data._kinds._encoding import ColumnEncoding
 from dimetric.data._missing import (
     CLASS_MISSING_MARKERS,
@@ -13,6 +16,7 @@ from dimetric.data._missing import (
     is_missing,
     marks_missing,
 )
+from dimetric.linalg.row_basis import is_made_dense
 
 DATE_PATTERN = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([T ].*)?"
@@ -99,6 +103,21 @@ def columns_of(
                 values = values if numbers is None else numbers
         columns[str(name)] = values
     return columns
+
+
+def has_names(table: Any) -> bool:
+    """Return whether the columns of a table have names."""
+    return isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "dtypes"))
+
+
+def numeric_array(X: Any, estimator: Any) -> np.ndarray:
+    """Return an array of numbers without column names. Missing values are allowed."""
+    if issparse(X) and is_made_dense(*X.shape):
+        X = X.toarray()
+    with ignoring_overflow():
+        return check_array(
+            X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator=estimator
+        )
 
 
 def has_codes(values: np.ndarray) -> bool:

@@ -40,7 +40,7 @@ def _encoder_expressions(encoder: TableEncoder, dialect: str) -> list[str]:
     expressions = []
     columns = zip(encoder.column_names(), encoder.categories_, encoder.fills_, strict=True)
     for name, categories, fill in columns:
-        column, impute = quote_name(name, dialect), encoder.missing == "impute"
+        column, impute = quote_name(name, dialect), encoder.imputes()
         if categories is None:
             value = f"coalesce({column}, {float_literal(float(fill))})" if impute else column
             expressions.append(value)
