@@ -13,6 +13,7 @@ import numpy as np
 from dimetric._errors import error_text
 from dimetric.data._array_files import array_chunks
 from dimetric.data._compressed import check_gzip
+from dimetric.data._columns import code_columns
 from dimetric.data._dialect import GROUPED_NUMBER, Dialect, detect_dialect
 from dimetric.data._missing import MISSING_MARKERS, NUMBER_MISSING_MARKERS
 from dimetric.data._parquet import parquet_chunks, read_parquet
@@ -101,6 +102,7 @@ class TableFile:
             if not is_pandas:
                 return _with_names(_read_with_polars(library, self.path, self.dialect))
             options = _pandas_options(self.dialect)
+            options["dtype"] = code_columns(library, self.path, options, target)
             if target is not None:
                 key = self._head.columns[self.column_names().index(target)]
                 normalize = self.dialect.normalize
