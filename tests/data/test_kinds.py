@@ -98,7 +98,7 @@ def test_the_whole_column_decides_on_day_and_month():
     assert_array_equal(encoded(["01/02/2021", "01/13/2021"])["v day"], [2, 13])
     first_days = encoded(["01/02/2021", "01/03/2021", "01/04/2021"])
     assert_array_equal(np.diff(first_days["v elapsed days"]), [28, 31])
-    assert "Day and month" in detect("v", column(["01/02/2021", "03/04/2021"])).note
+    assert "day and month" in detect("v", column(["01/02/2021", "03/04/2021"])).note
 
 
 def test_impossible_dates_are_missing():

@@ -12,8 +12,8 @@ import numpy as np
 
 from dimetric._errors import error_text
 from dimetric.data._array_files import array_chunks
-from dimetric.data._compressed import check_gzip
 from dimetric.data._columns import code_columns
+from dimetric.data._compressed import check_gzip
 from dimetric.data._dialect import GROUPED_NUMBER, Dialect, detect_dialect
 from dimetric.data._missing import MISSING_MARKERS, NUMBER_MISSING_MARKERS
 from dimetric.data._parquet import parquet_chunks, read_parquet

@@ -15,7 +15,7 @@ from dimetric.data._dataset import DataSet
 from dimetric.data._files import TableFile, table_name
 from dimetric.data._missing import MISSING_MARKERS
 from dimetric.data._problems import check_features, handle_problems
-from dimetric.data._records import ColumnRecord, record_notes, records_of
+from dimetric.data._records import ColumnRecord, quantities_of, record_notes, records_of
 from dimetric.data._samples import build_data_set
 
 __all__ = ["read_table"]
@@ -174,6 +174,9 @@ def open_table(
     dropped = set(roles.drop)
     columns = {each: columns[each] for each in columns if each not in dropped}
     notes = _notes_on_file(file, frame, list(columns)) if is_file else []
+    if roles.target is not None:
+        columns[roles.target], content = quantities_of(columns[roles.target])
+        notes += [f"Column {roles.target!r} is read as {content}."] if content else []
     others = {roles.target, *roles.extra}
     records, read = records_of(columns, [each for each in columns if each not in others])
     notes += record_notes(records) + _notes_on_classes(columns, roles.target)
