@@ -197,11 +197,12 @@ def _equal_rows_note(equal: EqualRows, n_rows: int, has_groups: bool) -> str:
 
 
 def table_encoder(missing: str) -> TableEncoder:
-    """Return an encoder that imputes missing values if `missing` is "impute" or "auto".
+    """Return an encoder that imputes missing values if `missing` is "impute".
 
-    Otherwise, the encoder raises an error for missing values in new rows.
+    With "auto", it imputes them if the rows that it is fitted to have some. Otherwise, it raises an
+    error for missing values in new rows.
     """
-    return TableEncoder(missing="impute" if missing in ("impute", "auto") else "raise")
+    return TableEncoder(missing=missing if missing in ("impute", "auto") else "raise")
 
 
 def _without_rare_classes(table: TableSamples, min_members: int) -> TableSamples:

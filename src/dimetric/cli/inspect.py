@@ -137,7 +137,8 @@ def _lines(found: "Inspection", command: str, width: int) -> list[str]:
 
 def _is_about_rows(note: str, shown: set[str]) -> bool:
     """Return whether a note says something that the table of columns does not."""
-    return not note.startswith("Dropped column") and note not in shown
+    is_about_column = note.startswith("Dropped column") or note.endswith("so it is dropped.")
+    return not is_about_column and note not in shown
 
 
 def _table(records: "tuple[ColumnRecord, ...]", width: int) -> list[str]:
@@ -159,7 +160,8 @@ def _table(records: "tuple[ColumnRecord, ...]", width: int) -> list[str]:
         if len(group) > 1 or len(values) > space:
             values = "" if len(group) > 1 else record.range or example
         lines.append((start + _cut(values, space)).rstrip())
-        about = [_details(record), record.note, record.problem and "cannot be used (see below)"]
+        note = record.note.removeprefix(f"Column {record.name!r}: ")
+        about = [_details(record), note, record.problem and "cannot be used (see below)"]
         for text in filter(None, about):
             lines += wrap(text, width, initial_indent="    ", subsequent_indent="    ")
     return lines

@@ -5,7 +5,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_array
 
+from dimetric._arrays.validation import ignoring_overflow
 from dimetric.data._kinds._encoding import ColumnEncoding
 from dimetric.data._missing import (
     CLASS_MISSING_MARKERS,
@@ -13,6 +16,7 @@ from dimetric.data._missing import (
     is_missing,
     marks_missing,
 )
+from dimetric.linalg.row_basis import is_made_dense
 
 DATE_PATTERN = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([T ].*)?"
@@ -24,6 +28,7 @@ BOOLEAN_TEXTS = {"true": 1.0, "false": 0.0}
 COMMA_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 LEADING_ZERO = re.compile(r"0\d+")  # a class named "01" is not the number 1
 CODE_DIGITS = 4  # a number with leading zeros and this many digits is a code, such as a zip code
+MAX_CODE_COLUMNS = 2000  # of a file that is searched for codes, to save time
 N_CHECKED_CODES = 1000  # values of a column that are searched for a code
 INTEGER = re.compile(r"[+-]?\d{1,15}")
 
@@ -101,6 +106,21 @@ def columns_of(
     return columns
 
 
+def has_names(table: Any) -> bool:
+    """Return whether the columns of a table have names."""
+    return isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "dtypes"))
+
+
+def numeric_array(X: Any, estimator: Any) -> np.ndarray:
+    """Return an array of numbers without column names. Missing values are allowed."""
+    if issparse(X) and is_made_dense(*X.shape):
+        X = X.toarray()
+    with ignoring_overflow():
+        return check_array(
+            X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator=estimator
+        )
+
+
 def has_codes(values: np.ndarray) -> bool:
     """Return whether all strings of a column have as many digits as one with leading zeros.
 
@@ -113,6 +133,31 @@ def has_codes(values: np.ndarray) -> bool:
     codes = (each for each in texts[:N_CHECKED_CODES] if LEADING_ZERO.fullmatch(each))
     length = len(next(codes, ""))
     return length >= CODE_DIGITS and all(len(each) == length and each.isdigit() for each in texts)
+
+
+def code_columns(
+    pandas: Any, path: Any, options: Mapping[str, Any], target: str | None
+) -> dict[Any, type]:
+    """Return the columns of a text file that pandas has to read as strings, because of codes.
+
+    The first rows decide. They contain a code such as 01067, which is not a number.
+
+    Parameters
+    ----------
+    pandas : module
+        The library.
+    path : path
+        The file.
+    options : mapping
+        Options of ``read_csv``.
+    target : str or None
+        A column that is left out.
+    """
+    head = pandas.read_csv(path, nrows=N_CHECKED_CODES, dtype=str, **options)
+    if head.shape[1] > MAX_CODE_COLUMNS:
+        return {}
+    keys = [each for each in head.columns if str(each).strip() != target]
+    return {key: str for key in keys if has_codes(head[key].to_numpy())}
 
 
 def _class_labels(listed: list[Any], numbers: np.ndarray | None) -> np.ndarray:

@@ -4,22 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import ArgumentErrorMixin
-from dimetric._arrays.validation import ignoring_overflow
 from dimetric._compat import StrOptions, check_params
 from dimetric._names import suggest
 from dimetric._warnings import warn
 from dimetric.data._categories import unknown_categories_note
 from dimetric.data._column_features import column_feature_names, column_features, fill_features
-from dimetric.data._columns import columns_of, encodings_of, median
+from dimetric.data._columns import columns_of, encodings_of, has_names, median, numeric_array
 from dimetric.data._kinds._encoding import ColumnEncoding
 from dimetric.data._learn_column import learn_column
-from dimetric.linalg.row_basis import is_made_dense
 
 __all__ = ["TableEncoder"]
 
@@ -39,10 +36,11 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    missing : {"raise", "impute", "keep"}, default="raise"
+    missing : {"raise", "impute", "keep", "auto"}, default="raise"
         How to treat missing values. "raise" raises an error. "impute" replaces them by the median
         or most frequent category that the column had during fit. "keep" sets all features of the
-        column to NaN.
+        column to NaN. "auto" imputes them if there were any during fit, and raises an error
+        otherwise.
     categories : dict of str to sequence of str, optional
         All categories of a column, by column name. By default, the sorted categories seen during
         fit.
@@ -60,6 +58,8 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         The median, the most frequent category or the code that replaces missing values.
     encodings_ : dict of str to ColumnEncoding
         The fitted encodings of the columns that are neither numeric nor categorical.
+    imputes_ : bool
+        Whether ``missing="auto"`` imputes missing values.
     notes_ : list of str
         Messages about how columns were encoded.
 
@@ -81,7 +81,7 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "missing": [StrOptions({"raise", "impute", "keep"})],
+        "missing": [StrOptions({"raise", "impute", "keep", "auto"})],
         "categories": [dict, None],
     }
 
@@ -91,6 +91,7 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
     fills_: list[float | str]
     notes_: list[str]
     encodings_: dict[str, ColumnEncoding]
+    imputes_: bool
 
     def __init__(
         self, *, missing: str = "raise", categories: Mapping[str, Sequence[str]] | None = None
@@ -111,11 +112,12 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         check_params(self)
         self.__dict__.pop("feature_names_in_", None)
         self.notes_, self.encodings_ = [], {}
-        if not _has_names(X):
-            X = self._check_numeric_array(X)
+        if not has_names(X):
+            X = numeric_array(X, self)
             self.n_features_in_ = X.shape[1]
             self.categories_ = [None] * X.shape[1]
             self.fills_ = [median(f"x{i}", column) for i, column in enumerate(X.T)]
+            self.imputes_ = self.missing == "auto" and bool(np.isnan(X).any())
             self._check_missing(X)
             return self
         known, given = dict(self.categories or {}), encodings_of(X)
@@ -135,7 +137,9 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         }
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.n_features_in_ = len(columns)
-        self._check_missing(self._encode_columns(columns)[0])
+        features = self._encode_columns(columns)[0]
+        self.imputes_ = self.missing == "auto" and bool(np.isnan(features).any())
+        self._check_missing(features)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -178,18 +182,18 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         unknown: dict[str, int] = {}
-        if _has_names(X):
+        if has_names(X):
             features, unknown = self._encode_columns(
                 self._select(columns_of(X, self.string_columns()))
             )
         else:
-            features = self._check_numeric_array(X)
+            features = numeric_array(X, self)
             if features.shape[1] != self.n_features_in_ or self.string_columns():
                 raise ValueError(
                     f"The table has {features.shape[1]} columns without names, but there were "
                     f"{self._fitted_columns()} during fit."
                 )
-        if self.missing == "impute":
+        if self.imputes():
             fill = self._encoded_fills().astype(features.dtype)
             features = np.where(np.isnan(features), fill, features)
         return features, unknown
@@ -204,6 +208,12 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return np.array([each for names in self._feature_names() for each in names], dtype=object)
+
+    def imputes(self) -> bool:
+        """Return whether missing values in new data are imputed."""
+        if self.missing == "auto":
+            return self.imputes_
+        return self.missing == "impute"
 
     def column_names(self) -> list[str]:
         """Return the column names seen during fit, or x0, x1, ... if the columns had no names."""
@@ -275,16 +285,8 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
                 unknown[name] = n_unknown
         return np.concatenate(parts, axis=1), unknown
 
-    def _check_numeric_array(self, X: Any) -> np.ndarray:
-        if issparse(X) and is_made_dense(*X.shape):
-            X = X.toarray()
-        with ignoring_overflow():
-            return check_array(
-                X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator=self
-            )
-
     def _check_missing(self, features: np.ndarray) -> None:
-        if self.missing != "raise":
+        if self.missing == "keep" or self.imputes():
             return
         absent = np.isnan(features)
         if absent.any():
@@ -312,7 +314,3 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _has_names(X: Any) -> bool:
-    return isinstance(X, Mapping) or (hasattr(X, "columns") and hasattr(X, "dtypes"))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimetric.data._columns import MAX_NUMBER, ReadColumns
-from dimetric.data._kinds._dates import DateColumn
+from dimetric.data._kinds._dates import DateColumn, TimeColumn
 from dimetric.data._kinds._detect import Detected, detect, distinct_values, quoted
 from dimetric.data._kinds._durations import DurationColumn
 from dimetric.data._kinds._encoding import ColumnEncoding
@@ -21,6 +21,7 @@ from dimetric.data._missing import is_missing
 MAX_MISSING = 0.95  # fraction of missing values, above which a column is left out
 MIN_ROWS_FOR_FRACTION = 20  # in smaller tables, only columns without values are left out
 MAX_LISTED_ALIKE = 3  # columns that are left out for the same reason and listed one by one
+MAX_CLASSES_WITH_UNIT = 10  # distinct values of a target that may be classes, such as "5 %"
 LONGEST_VALUE = 40  # characters of an example
 
 
@@ -99,9 +100,9 @@ def record_of(name: str, values: np.ndarray) -> tuple[ColumnRecord, np.ndarray]:
         ids = find_ids(name, values)
         return _left_out(name, kind, n_missing, ids.reason if ids else reason), values
     found = detect(name, values)
-    example = _shown(values[int(np.argmin(missing))])
     if found.encoding is not None and found.encoding.n_codes == 1:
         values, missing = _readable(values, found.encoding, missing)
+    example = _shown(values[int(np.argmin(missing))])
     kind, span, n_distinct = _described(values, missing, found)
     details: dict[str, Any] = {"range": span, "example": example, "note": _about(name, found.note)}
     n_missing = int(missing.sum())
@@ -144,6 +145,32 @@ def records_of(
         records.append(record)
     encodings = {each.name: each.encoding for each in records if each.encoding is not None}
     return records, ReadColumns(read, encodings)
+
+
+def quantities_of(values: np.ndarray) -> tuple[np.ndarray, str]:
+    """Return a target of percentages, amounts or other numbers with a unit as numbers.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+        The target.
+
+    Returns
+    -------
+    values : ndarray of shape (n_rows,)
+        Numbers, or the target itself if it holds something else or few distinct values, which may
+        be classes.
+    content : str
+        What the numbers are, such as "percentages", or "".
+    """
+    if values.dtype.kind != "O" or len(set(map(str, values))) <= MAX_CLASSES_WITH_UNIT:
+        return values, ""
+    encoding = detect("", values).encoding
+    if not isinstance(encoding, QuantityColumn):
+        return values, ""
+    numbers = encoding.codes(values)[:, 0]
+    is_read = ~np.isnan(numbers) | is_missing(values)
+    return (numbers, encoding.content) if is_read.all() else (values, "")
 
 
 def record_notes(records: list[ColumnRecord]) -> list[str]:
@@ -189,7 +216,8 @@ def _readable(
     if np.array_equal(unread, missing):
         return values, missing
     values = values.copy()
-    values[unread] = None if values.dtype.kind == "O" else np.datetime64("NaT")
+    absent = {"O": None, "f": np.nan}.get(values.dtype.kind, np.datetime64("NaT"))
+    values[unread] = absent
     return values, unread
 
 
@@ -210,6 +238,9 @@ def _described(values: np.ndarray, missing: np.ndarray, found: Detected) -> tupl
         days = [str(np.datetime64(int(np.floor(each)), "D")) for each in (low, high)]
         return "dates", " to ".join(days), n_distinct
     kind = "numbers" if encoding is None else encoding.content
+    if isinstance(encoding, TimeColumn):
+        clock = [f"{int(each)}:{int(60 * each % 60):02}" for each in (low, high)]
+        return kind, " to ".join(clock), n_distinct
     if values.dtype.kind == "b":
         return "true/false", "", n_distinct
     unit = encoding.unit if isinstance(encoding, QuantityColumn) else ""
@@ -240,8 +271,6 @@ def _overflow(values: np.ndarray) -> str:
     """Return why numbers are too large for distances, or ""."""
     if values.dtype.kind != "f":
         return ""
-    if np.any(np.isinf(values)):
-        return f"it holds {int(np.sum(np.isinf(values)))} infinite values"
     largest = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
     if largest <= MAX_NUMBER:
         return ""

@@ -175,9 +175,12 @@ def _kept_rows(
         notes.append(dropped_rows_note(int(dropped.sum()), n) + cost * is_much)
         warn(notes[-1])
     if missing == "impute" and lost.any():
+        counts = {name: int(np.sum(mask & lost)) for name, mask in masks.items()}
+        worst = max(counts, key=lambda each: counts[each])
         notes.append(
             f"Missing values in {int(lost.sum())} of {n} rows were replaced by the median or "
-            f"most frequent value of the column (columns affected: {len(masks)})."
+            f"most frequent value of the column (columns affected: {len(masks)}; most values are "
+            f"missing in {worst!r}, {counts[worst]})."
         )
     return np.flatnonzero(~dropped), notes
 

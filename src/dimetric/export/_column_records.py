@@ -16,10 +16,11 @@ COLUMN_SCHEMA = {
     "FrequencyColumn": {"values": "several text", "counts": "several count", "is_complete": "flag"},
     "WordsColumn": {"n_hashed": "count", "characters": "flag"},
 }
-# Models that were saved before columns had encodings do not have encodings_.
+# Models that were saved before columns had encodings have neither encodings_ nor imputes_.
 ENCODER_SCHEMA = {
     "categories_": "list",
     "fills_": "list",
     "notes_": "list",
     "encodings_": "maybe dict",
+    "imputes_": "maybe flag",
 }

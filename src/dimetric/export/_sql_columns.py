@@ -37,10 +37,11 @@ def feature_expressions(
 
 def _encoder_expressions(encoder: TableEncoder, dialect: str) -> list[str]:
     """Return a SQL expression for each feature of an encoder."""
+    _refuse_encodings(encoder)
     expressions = []
     columns = zip(encoder.column_names(), encoder.categories_, encoder.fills_, strict=True)
     for name, categories, fill in columns:
-        column, impute = quote_name(name, dialect), encoder.missing == "impute"
+        column, impute = quote_name(name, dialect), encoder.imputes()
         if categories is None:
             value = f"coalesce({column}, {float_literal(float(fill))})" if impute else column
             expressions.append(value)
@@ -58,6 +59,18 @@ def _encoder_expressions(encoder: TableEncoder, dialect: str) -> list[str]:
             otherwise = f"CASE WHEN {column} IS NULL THEN NULL ELSE {0.5 if is_binary else 0} END"
             expressions.append(f"(CASE {column}{whens} ELSE {otherwise} END)")
     return expressions
+
+
+def _refuse_encodings(encoder: TableEncoder) -> None:
+    """Raise if columns become features in a way that SQL does not compute."""
+    encodings = getattr(encoder, "encodings_", {})
+    if encodings:
+        described = ", ".join(f"{name!r} ({each.content})" for name, each in encodings.items())
+        raise ValueError(
+            f"SQL cannot compute the features of the columns {described}. Store the features that "
+            "the model's first step returns in a table and pass their names as columns, or fit "
+            "the model without these columns."
+        )
 
 
 def _when_clauses(category: str, categories: Sequence[str], value: int) -> str:

@@ -73,7 +73,7 @@ def detect(name: str, values: np.ndarray) -> Detected:
     if values.dtype.kind == "m":
         return Detected(DurationColumn())
     if values.dtype.kind in "iufb":
-        return Detected(_compact_dates(name, values))
+        return _numbers(name, values)
     counts = distinct_values(values)
     if not counts:
         return Detected(None)
@@ -175,7 +175,7 @@ def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
     unread = [each for each in unread if not marks_missing(each, NUMBER_MISSING_MARKERS)]
     notes = [_exceptions_note(unread, counts, "dates")]
     if not is_certain:
-        notes.append("Day and month could be exchanged; dates are read as day, month, year.")
+        notes.append("day and month could be exchanged; dates are read as day, month, year.")
     return Detected(_with_parts(encoding, values), " ".join(filter(None, notes)))
 
 
@@ -223,7 +223,7 @@ def _quantities(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
     notes = [_exceptions_note([*others, *wrong], counts, encoding.content)]
     converted = [each for each, factor in factors.items() if factor != 1]
     if converted:
-        notes.append(f"Values in {', '.join(converted)} are converted to {unit}.")
+        notes.append(f"values in {', '.join(converted)} are converted to {unit}.")
     if unit and "" in factors:
         n_plain = units[""]
         notes.append(f"{n_plain} values without a unit are read as {unit}.")
@@ -234,12 +234,26 @@ def _quantity_of(value: Any) -> Any:
     return quantity(value) if isinstance(value, str | int | float) else None
 
 
+def _numbers(name: str, values: np.ndarray) -> Detected:
+    """Return what a column of numbers holds: dates, or numbers, of which few may be infinite."""
+    n_infinite = int(np.sum(np.isinf(values))) if values.dtype.kind == "f" else 0
+    if not n_infinite:
+        return Detected(_compact_dates(name, values))
+    if n_infinite > MAX_EXCEPTIONS * len(values):
+        return Detected(None, "", f"it holds {n_infinite} infinite values")
+    are = "value is" if n_infinite == 1 else "values are"
+    encoding = QuantityColumn("", ".", {"": 1.0})
+    return Detected(encoding, f"{n_infinite} infinite {are} read as missing.")
+
+
 def _with_parts(encoding: DateColumn, values: np.ndarray) -> DateColumn:
     """Return an encoding of dates that has the parts that vary."""
     code = encoding.codes(values)[:, 0]
     present = code[~np.isnan(code)]
     parts = date_parts(present, 0.0)
     varying = [each for each in PARTS if len(np.unique(parts[each])) > 1]
+    if "day" not in varying and "weekday" in varying:
+        varying.remove("weekday")  # of the first day of each month, which says nothing
     return replace(encoding, parts=tuple(varying or ["days"]))
 
 

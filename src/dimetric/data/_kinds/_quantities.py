@@ -167,12 +167,14 @@ class QuantityColumn(ColumnEncoding):
     def codes(self, values: np.ndarray) -> np.ndarray:
         """Return the numbers, in the unit of the column."""
         if values.dtype.kind in "iufb":
-            return values.astype(np.float64)[:, None]
+            numbers = values.astype(np.float64)
+            return np.where(np.isinf(numbers), np.nan, numbers)[:, None]
         return mapped_numbers(values, self._number)[:, None]
 
     def _number(self, value: Any) -> float | None:
         if not isinstance(value, str):
-            return float(value) if isinstance(value, int | float | np.number) else None
+            is_number = isinstance(value, int | float | np.number) and np.isfinite(value)
+            return float(value) if is_number else None
         found = quantity(value)
         if found is None:
             return None

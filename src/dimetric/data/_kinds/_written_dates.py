@@ -65,6 +65,8 @@ WrittenDate(parts=(5, 3, 2021), is_ordered=False, seconds=0.0, offset=None), Non
     """
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # missing values turn a column of integers into floats
+    if getattr(value, "tzinfo", None) is not None:
+        value = value.replace(tzinfo=None)  # a column of one zone, whose local times count
     text = value.isoformat() if hasattr(value, "isoformat") else str(value).strip()
     if len(text) < 6 or len(text) > 48:
         return None

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dimetric._errors import error_text
+from dimetric.data._columns import code_columns
 from dimetric.data._missing import MISSING_MARKERS, NUMBER_MISSING_MARKERS
 from dimetric.data._readers import frames
 from dimetric.data._readers.compressed import check_gzip
@@ -69,6 +70,7 @@ class TextReader(Reader):
         if not is_pandas:
             return _with_names(self._read_with_polars(library))
         options = self._pandas_options()
+        options["dtype"] = code_columns(library, self.file.path, options, target)
         if target is not None:
             key = self._head.columns[self.column_names().index(target)]
             normalize = self.dialect.normalize

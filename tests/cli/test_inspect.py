@@ -1,0 +1,81 @@
+"""The verb ``inspect``."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dimetric.advice import _inspect
+
+RNG = np.random.default_rng(0)
+N = 120
+
+
+@pytest.fixture
+def customers(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "customer_id": np.arange(1000, 1000 + N),
+            "signup": (np.datetime64("2020-01-01") + RNG.integers(0, 700, N)).astype(str),
+            "discount": [f"{each:.1f} %" for each in RNG.uniform(0, 30, N)],
+            "zip": [f"{each:05}" for each in RNG.choice([1067, 4109, 80331], N)],
+            "age": np.where(RNG.random(N) < 0.3, np.nan, RNG.normal(40, 9, N)),
+            "churn": np.where(RNG.random(N) < 0.5, "no", "yes"),
+        }
+    )
+    path = tmp_path / "customers.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_customers(run, customers, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = run("inspect", customers)
+    lines = done.stdout.splitlines()
+    assert all(len(each) <= 80 for each in lines if str(customers) not in each)
+    text = " ".join(done.stdout.split())
+    assert "customers: 120 rows, 6 columns" in text
+    assert "left out: it looks like a row identifier" in text
+    assert "year, month, day, weekday, elapsed days" in text
+    assert "zip categories 0 3 3 values, e.g. " in text
+    assert "Target churn: 2 classes: " in text
+    assert "Rows used: 120 of 120. Features: 12." in text
+    assert lines[-1].split() == ["dimetric", "compare", str(customers), "--target", "churn"]
+
+
+def test_json_and_problems(run, customers):
+    frame = pd.read_csv(customers, dtype=str)
+    frame["price"] = ["3 EUR", "4 USD"] * (N // 2)
+    frame.to_csv(customers, index=False)
+    found = json.loads(run("inspect", customers, "--target", "churn", "--json").stdout)
+    columns = {each["name"]: each for each in found["columns"]}
+    assert columns["discount"]["kind"] == "percentages"
+    assert columns["discount"]["n_features"] == 1
+    assert found["rows"] == found["rows_kept"] == N
+    assert found["problems"] == ["Column 'price': it holds numbers of different units (EUR, USD)."]
+    assert found["command"].endswith("--target churn --drop price")
+    text = run("inspect", customers, "--target", "churn").stdout
+    assert "cannot be used (see below)" in text
+    assert "This command deals with them:" in text
+
+
+def test_many_columns_share_a_line(run, tmp_path):
+    frame = pd.DataFrame({f"c{i}": RNG.random(9) for i in range(200)} | {"y": list("ababababa")})
+    frame.to_csv(tmp_path / "wide.csv", index=False)
+    lines = run("inspect", tmp_path / "wide.csv").stdout.splitlines()
+    assert len(lines) < 12
+    assert any(each.startswith("c0 ... c199 (200) numbers") for each in lines)
+
+
+def test_only_the_first_rows_of_a_large_file_are_read(run, customers, monkeypatch):
+    monkeypatch.setattr(_inspect, "MAX_BYTES", 100)
+    monkeypatch.setattr(_inspect, "MAX_CELLS", 60)
+    text = run("inspect", customers, "--target", "churn").stdout
+    assert "customers: first 10 rows, 6 columns" in text
+    assert "later rows were not read" in text
+
+
+def test_a_target_that_cannot_be_predicted_is_a_problem(run, customers):
+    text = run("inspect", customers, "--target", "signup").stdout
+    assert "Column 'signup' has " in " ".join(text.split())
