@@ -25,6 +25,7 @@ from dimetric.advice._split_rows import split_rows
 from dimetric.benchmark._cells import seeded
 from dimetric.data._fold_encoder import FoldEncoder
 from dimetric.learners._base import with_objects
+from dimetric.report._confusion import Confusion
 from dimetric.report._records import BASELINE, Choice
 from dimetric.report._task import CLASSIFICATION, Task
 from dimetric.selection._tune import tune
@@ -112,7 +113,7 @@ def choose(
         references = reference_scores(race.X, race.y, folds, limit, race.options)
     seconds_left = seconds - (perf_counter() - started)
     seconds_left *= SETTINGS.final_fraction / (1 - SETTINGS.race_fraction)
-    grid, final_scores, n_repeats = _final(
+    grid, final_scores, n_repeats, confusion = _final(
         best, models[best], final, fit_seconds[best], seconds_left
     )
     params = _best_params(models[best], race, grid)
@@ -144,6 +145,7 @@ def choose(
         n_neighbors=setting.n_neighbors,
         scale=setting.scale,
         chosen_in_folds=options.chosen_in_folds,
+        confusion=confusion,
     )
 
 
@@ -217,8 +219,8 @@ def _check_neighbor_count(k: int | str, n_rows: int, cv: int, option: str) -> No
 
 def _final(
     best: str, learner: Any, stage: _Stage, fit_seconds: float, seconds: float
-) -> tuple[dict[str, list[Any]], dict[str, np.ndarray], int]:
-    """Run the final. Return its parameter grid, the scores, and the number of repeats."""
+) -> tuple[dict[str, list[Any]], dict[str, np.ndarray], int, Confusion | None]:
+    """Run the final. Return its grid, the scores, the number of repeats, and the confusion."""
     y, options = stage.y, stage.options
     is_regression = options.task.is_regression
     smallest_class = len(y) if is_regression else np.min(np.unique(y, return_counts=True)[1])
@@ -232,7 +234,7 @@ def _final(
     )
     grid = candidate_grid(learner, _n_features(stage.X, options.encoder)) if can_tune else {}
     grid, n_repeats = _limit_to_time(grid, fit_seconds, seconds, options)
-    scores, n_repeats = run_final(
+    scores, n_repeats, confusion = run_final(
         {BASELINE: None, best: learner},
         stage.X,
         y,
@@ -241,7 +243,7 @@ def _final(
         param_grids={best: grid} if grid else None,
         n_repeats=n_repeats,
     )
-    return grid, scores, n_repeats
+    return grid, scores, n_repeats, confusion
 
 
 def _verdict(

@@ -13,6 +13,7 @@ from dimetric.advice._settings import SETTINGS
 from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._run import run
 from dimetric.benchmark._store import Store
+from dimetric.report._confusion import Confusion, confusion_of
 from dimetric.report._records import BASELINE
 
 TIME_LIMIT_REACHED = "The time limit was reached."
@@ -202,7 +203,7 @@ def run_final(
     *,
     param_grids: dict[str, Any] | None,
     n_repeats: int,
-) -> tuple[dict[str, np.ndarray], int]:
+) -> tuple[dict[str, np.ndarray], int, Confusion | None]:
     """Run repeated cross-validation of two learners, with parameters tuned within each fold.
 
     Parameters
@@ -226,6 +227,8 @@ def run_final(
         Test scores of both learners.
     n_complete : int
         Number of repeats that were completed in time.
+    confusion : Confusion or None
+        Confusion matrices of the first repeat. None for numbers.
     """
     deadline = perf_counter() + seconds
     grids = {name: pipeline_grid(grid) for name, grid in (param_grids or {}).items()}
@@ -259,4 +262,4 @@ def run_final(
     scores = {
         name: np.array([cell.test for cell in counted if cell.learner == name]) for name in pair
     }
-    return scores, len(complete)
+    return scores, len(complete), confusion_of(cells, *pair)

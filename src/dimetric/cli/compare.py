@@ -272,6 +272,7 @@ def _score_table(choice: "Choice") -> "Table":
 
 def _score_lines(comparison: "Comparison") -> list[str]:
     """Return sentences about the scores of the final."""
+    from dimetric.report._confusion import rare_class_note
     from dimetric.report._outcome import outcome, rope_note
 
     choice, samples = comparison.choice, comparison.samples
@@ -291,4 +292,5 @@ def _score_lines(comparison: "Comparison") -> list[str]:
         for name, scores in choice.final_scores.items()
     )
     means = f"Mean {choice.task.score_name} over {n_folds} new folds {rows}: {means}."
-    return [means, sentence] if sentence else [means]
+    rare = rare_class_note(choice.confusion, choice.best)
+    return [*filter(None, [means, sentence, rare])]
