@@ -84,7 +84,7 @@ def test_the_most_changed_of_many_classes_are_shown():
     assert many_classes(12).largest_changes(12).classes == many_classes(12).classes
     html = page(all_classes)
     assert "The tables show the 10 of 40 classes whose recalls change most." in html
-    assert html.count("<th>others</th>") == 2
+    assert html.count("<th>rest</th>") == 2
 
 
 def test_the_page_shows_recalls_and_matrices(found):
@@ -96,7 +96,7 @@ def test_the_page_shows_recalls_and_matrices(found):
     assert "Each of the 100 rows was a test row once, in 4 folds." in words
     for each in found.recalls:
         assert f"{each.n_rows} {100 * each.before:.1f} % {100 * each.after:.1f} %" in words
-    counts = [int(n) for n in re.findall(r'class="(?:own|other)"[^>]*>(\d+)<', html)]
+    counts = [int(n) for n in re.findall(r'class="(?:own|other|zero)"[^>]*>(\d+)<', html)]
     assert counts == [*found.before.ravel(), *found.after.ravel()]
 
 
