@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 import dimetric
+from dimetric import KDA
+from dimetric.advice import insight
 from dimetric.advice._choose import choose
 from dimetric.advice._insight import _train_test_rows
 from dimetric.advice._samples import labelled_samples
@@ -108,3 +110,17 @@ def test_a_model_of_a_part_of_the_rows_knows_the_rare_class(monkeypatch):
     monkeypatch.setattr(type(found), "_n_model_rows", 60)
     counts = np.bincount(found.learner[-1]._codes)
     assert counts.tolist() == [58, 12]
+
+
+def test_importance_is_the_drop_of_the_score():
+    """A feature that finds a small class is important for the balanced accuracy."""
+    frame = table_of({"no": 90, "yes": 10}, shift=6.0)
+    X, y = frame[["x0", "x1", "x2"]].to_numpy(), frame["kind"].to_numpy()
+    drops = {
+        score: insight(KDA(), X, y, ["x0", "x1", "x2"], random_state=0, score=score).importance
+        for score in ("accuracy", "balanced_accuracy", "f1_macro")
+    }
+    assert all(next(iter(each)) == "x0" for each in drops.values())
+    assert 0 < drops["accuracy"]["x0"] <= 0.25
+    assert drops["balanced_accuracy"]["x0"] > 0.3
+    assert drops["f1_macro"]["x0"] > 0.3
