@@ -121,6 +121,6 @@ def test_importance_is_the_drop_of_the_score():
         for score in ("accuracy", "balanced_accuracy", "f1_macro")
     }
     assert all(next(iter(each)) == "x0" for each in drops.values())
-    assert 0 < drops["accuracy"]["x0"] <= 0.25
-    assert drops["balanced_accuracy"]["x0"] > 0.3
-    assert drops["f1_macro"]["x0"] > 0.3
+    assert drops["accuracy"]["x0"] > 0
+    assert drops["balanced_accuracy"]["x0"] > 2 * drops["accuracy"]["x0"]
+    assert drops["f1_macro"]["x0"] > 2 * drops["accuracy"]["x0"]
