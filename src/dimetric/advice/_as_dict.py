@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimetric.report._confusion import Confusion
 from dimetric.report._records import LearnerRow
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def comparison_dict(comparison: "Comparison") -> dict[str, Any]:
         "table": _listed(choice.table, choice.scores),
         "references": _listed(choice.reference_table, choice.references),
         "dropped": choice.dropped,
-        "confusion": _confusion(choice.confusion),
+        "confusion": None if choice.confusion is None else choice.confusion.as_dict(),
         "verdict": verdict,
         "model": comparison.learner_description,
         "seconds": comparison.seconds,
@@ -73,18 +72,3 @@ def _listed(rows: list[LearnerRow], scores: dict[str, np.ndarray]) -> list[dict[
         }
         for row in rows
     ]
-
-
-def _confusion(confusion: Confusion | None) -> dict[str, Any] | None:
-    """Return confusion matrices and recalls, or None for numbers."""
-    if confusion is None:
-        return None
-    return {
-        "classes": list(confusion.classes),
-        "before": confusion.before,
-        "after": confusion.after,
-        "recall": [
-            {"class": each.name, "rows": each.n_rows, "before": each.before, "after": each.after}
-            for each in confusion.recalls
-        ],
-    }

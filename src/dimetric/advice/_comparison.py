@@ -21,6 +21,7 @@ from dimetric.advice._settings import SETTINGS
 from dimetric.advice._stratified import MIN_ROWS_PER_CLASS, strata, stratified_rows
 from dimetric.report._outcome import outcome, references_note
 from dimetric.report._records import Choice, Insight, ReportRecord
+from dimetric.report._setting import neighbors_text, scale_text
 from dimetric.stats._bayes import Posterior
 
 __all__ = ["Comparison"]
@@ -160,8 +161,8 @@ class Comparison:
         distance = name if self.chosen == self.best else "the Euclidean distance"
         verb = f"predicts {samples.target}" if samples.task.is_regression else "classifies"
         by_itself = self.chosen == self.best and predicts(self.choice.learner)
-        by = name if by_itself else f"{self.n_neighbors} nearest neighbours under {distance}"
-        model = f"The model {verb} by {by}"
+        by = name if by_itself else f"{neighbors_text(self.n_neighbors)} under {distance}"
+        model = f"The model {verb} by {by}, with {scale_text(self.choice.scale)}"
         if n_fitted == n:
             return f"{model}, trained on all {n:,} rows."
         return (

@@ -274,6 +274,7 @@ def _score_lines(comparison: "Comparison") -> list[str]:
     """Return sentences about the scores of the final."""
     from dimetric.report._confusion import rare_class_note
     from dimetric.report._outcome import outcome, rope_note
+    from dimetric.report._setting import setting_note
 
     choice, samples = comparison.choice, comparison.samples
     n_folds = len(choice.final_scores[choice.best])
@@ -286,6 +287,7 @@ def _score_lines(comparison: "Comparison") -> list[str]:
             sentence,
             f"These are means over {n_folds} new folds {rows}. "
             + rope_note(choice, comparison.rope, samples.y),
+            setting_note(choice.n_neighbors, choice.scale, choice.chosen_in_folds),
         ]
     means = ", ".join(
         f"{name} {choice.task.phrase(scores.mean())}"
@@ -293,4 +295,5 @@ def _score_lines(comparison: "Comparison") -> list[str]:
     )
     means = f"Mean {choice.task.score_name} over {n_folds} new folds {rows}: {means}."
     rare = rare_class_note(choice.confusion, choice.best)
-    return [*filter(None, [means, sentence, rare])]
+    setting = setting_note(choice.n_neighbors, choice.scale, choice.chosen_in_folds)
+    return [*filter(None, [means, sentence, rare, setting])]

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,6 +69,19 @@ class Confusion:
             for i, (name, n) in enumerate(zip(self.classes, sizes, strict=True))
             if n
         ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the matrices and recalls as lists and arrays, for JSON."""
+        recalls = [
+            {"class": each.name, "rows": each.n_rows, "before": each.before, "after": each.after}
+            for each in self.recalls
+        ]
+        return {
+            "classes": list(self.classes),
+            "before": self.before,
+            "after": self.after,
+            "recall": recalls,
+        }
 
     def largest_changes(self, n_classes: int = MAX_SHOWN) -> "Confusion":
         """Return the matrices of the classes whose recalls change most.
