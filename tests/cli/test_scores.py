@@ -14,8 +14,8 @@ def churn(tmp_path):
     """Write a table of customers, few of whom leave."""
     rng = np.random.default_rng(0)
     leaves = np.arange(140) < 14
-    frame = pd.DataFrame(rng.standard_normal((140, 9)), columns=list("abcdefghi"))
-    frame["a"] += 3.5 * leaves
+    frame = pd.DataFrame(rng.standard_normal((140, 20))).add_prefix("x")
+    frame["x0"] += 3.5 * leaves  # Euclidean neighbours also see the 19 other columns
     frame["leaves"] = np.where(leaves, "yes", "no")
     path = tmp_path / "churn.csv"
     frame.sample(frac=1, random_state=0).to_csv(path, index=False)
