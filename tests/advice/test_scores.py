@@ -124,3 +124,34 @@ def test_importance_is_the_drop_of_the_score():
     assert drops["accuracy"]["x0"] > 0
     assert drops["balanced_accuracy"]["x0"] > 2 * drops["accuracy"]["x0"]
     assert drops["f1_macro"]["x0"] > 2 * drops["accuracy"]["x0"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "note"),
+    [
+        (
+            {"a": 40, "b": 40, "c": 3},
+            "Class 'c' has only 3 rows, so there are 3 folds instead of 5.",
+        ),
+        (
+            {"a": 600, "b": 420, "c": 8},
+            "Class 'c' has fewer than 10 rows: too few for different rows in the race and the "
+            "final, so the final does not test it.",
+        ),
+        ({"a": 1100, "b": 8}, ""),  # race and final use the same rows
+        ({"a": 600, "b": 420, "c": 10}, ""),
+        ({"a": 40, "b": 40, "c": 8}, ""),
+    ],
+)
+def test_notes_on_classes_that_are_too_small(counts, note):
+    frame = table_of(counts)
+    samples = samples_of(frame)
+    assert samples.notes == [note] * bool(note)
+    X, y = samples.coded.codes, samples.y
+    race, final = split_rows(X, y, 500, samples.n_folds, 0)
+    assert set(y[race]) == set(counts)
+    is_tested = "does not test" not in note
+    assert ("c" in y[final]) == (is_tested and "c" in counts)
+    assert np.array_equal(race, final) == (
+        len(y) < 1000 or (min(counts.values()) == 8 and is_tested)
+    )

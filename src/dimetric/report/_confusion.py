@@ -128,8 +128,9 @@ def confusion_of(cells: Iterable[Cell], before: str, after: str) -> Confusion | 
                 for guess, n in guesses.items():
                     pairs[cell.learner][true, guess] += n
     sizes: Counter[str] = Counter()
-    for (true, _), n in pairs[after].items():
+    for (true, guess), n in pairs[after].items():
         sizes[true] += n
+        sizes[guess] += 0
     if not sizes:
         return None
     classes = tuple(sorted(sizes, key=lambda name: (-sizes[name], name)))
