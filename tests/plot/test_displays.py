@@ -457,7 +457,7 @@ class TestComparison:
             ([31000.0, 31468.0], "31,234 ± 330.9"),  # errors in units of the target
             ([0.00031, 0.00033], "0.00032 ± 1.414e-05"),
             ([0.91, 0.93], "0.920 ± 0.014"),
-            ([-2.5, 0.5], "-1 ± 2.121"),
+            ([-2.5, 0.5], "-1.000 ± 2.121"),
         ],
     )
     def test_numbers_have_four_digits(self, scores, text):
