@@ -349,7 +349,10 @@ def test_a_classifier_is_compared_by_its_own_predictions():
     ]
     np.testing.assert_allclose(found.scores["centroids"], expected)
     assert found.chosen == "centroids"
-    assert "The model classifies by centroids, trained" in found.learner_description
+    assert (
+        "The model classifies by centroids, with features scaled to [0, 1], trained"
+        in found.learner_description
+    )
     assert isinstance(found.learner[-1], CentroidsUnderLDA)
     assert found.transform(X[:3]).shape == (3, 1)
     assert len(found.insight.corrected_errors) > len(found.insight.new_errors)

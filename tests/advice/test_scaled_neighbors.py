@@ -10,10 +10,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import dimetric
-from dimetric import LDA, benchmark
+from dimetric import LDA, benchmark, export
 from dimetric.advice._choose import choose
+from dimetric.advice._model import table_pipeline
 from dimetric.advice._race_options import RaceOptions
 from dimetric.advice._scaled_neighbors import ScaledNeighbors, Setting, best_setting
+from dimetric.export._index import map_samples
 from dimetric.report import Task
 from dimetric.selection import tune
 
@@ -185,3 +187,32 @@ def test_the_model_and_the_insight_use_the_setting():
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         dimetric.compare(X, y, **options)
+
+
+@pytest.mark.parametrize("scale", SCALERS)
+def test_models_of_every_scaling_are_exported(scale, tmp_path):
+    """The file, NumPy, ONNX and SQL give the results of the model."""
+    duckdb, onnxruntime = pytest.importorskip("duckdb"), pytest.importorskip("onnxruntime")
+    names = [f"x{i}" for i in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names)
+    model = table_pipeline(LDA(), n_neighbors=5, scale=scale).fit(frame, y)
+    expected, Z = model.predict(frame), map_samples(model, frame)
+    dimetric.save(model, tmp_path / "model.dimetric")
+    loaded = dimetric.load(tmp_path / "model.dimetric")
+    np.testing.assert_array_equal(loaded.predict(frame), expected)
+    assert type(loaded["scale"]) is SCALERS[scale]
+    features = model[:1].transform(frame)
+    module: dict = {}
+    exec(compile(export.to_numpy(model[1:]), "model.py", "exec"), module)
+    np.testing.assert_array_equal(module["predict"](features), expected)
+    graph = export.to_onnx(model[1:], dtype="float64").SerializeToString()
+    session = onnxruntime.InferenceSession(graph)
+    (given,) = session.get_inputs()
+    labels = session.run(None, {given.name: features})[0]
+    np.testing.assert_array_equal(labels, expected)
+    with duckdb.connect() as base:
+        base.register("frame", frame.assign(id=range(len(frame))))
+        base.sql("CREATE TABLE samples AS SELECT * FROM frame")
+        base.execute(export.to_sql(model))
+        z = np.array(base.sql("SELECT z FROM samples_mapped ORDER BY id").fetchall())[:, 0]
+    np.testing.assert_allclose(z, Z, rtol=1e-9, atol=1e-9)

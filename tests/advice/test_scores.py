@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 import dimetric
+from dimetric import KDA
+from dimetric.advice import insight
 from dimetric.advice._choose import choose
 from dimetric.advice._insight import _train_test_rows
 from dimetric.advice._samples import labelled_samples
@@ -108,3 +110,48 @@ def test_a_model_of_a_part_of_the_rows_knows_the_rare_class(monkeypatch):
     monkeypatch.setattr(type(found), "_n_model_rows", 60)
     counts = np.bincount(found.learner[-1]._codes)
     assert counts.tolist() == [58, 12]
+
+
+def test_importance_is_the_drop_of_the_score():
+    """A feature that finds a small class is important for the balanced accuracy."""
+    frame = table_of({"no": 90, "yes": 10}, shift=6.0)
+    X, y = frame[["x0", "x1", "x2"]].to_numpy(), frame["kind"].to_numpy()
+    drops = {
+        score: insight(KDA(), X, y, ["x0", "x1", "x2"], random_state=0, score=score).importance
+        for score in ("accuracy", "balanced_accuracy", "f1_macro")
+    }
+    assert all(next(iter(each)) == "x0" for each in drops.values())
+    assert drops["accuracy"]["x0"] > 0
+    assert drops["balanced_accuracy"]["x0"] > 2 * drops["accuracy"]["x0"]
+    assert drops["f1_macro"]["x0"] > 2 * drops["accuracy"]["x0"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "note"),
+    [
+        (
+            {"a": 40, "b": 40, "c": 3},
+            "Class 'c' has only 3 rows, so there are 3 folds instead of 5.",
+        ),
+        (
+            {"a": 600, "b": 420, "c": 8},
+            "Class 'c' has fewer than 10 rows: too few for different rows in the race and the "
+            "final, so the final does not test it.",
+        ),
+        ({"a": 1100, "b": 8}, ""),  # race and final use the same rows
+        ({"a": 600, "b": 420, "c": 10}, ""),
+        ({"a": 40, "b": 40, "c": 8}, ""),
+    ],
+)
+def test_notes_on_classes_that_are_too_small(counts, note):
+    frame = table_of(counts)
+    samples = samples_of(frame)
+    assert samples.notes == [note] * bool(note)
+    X, y = samples.coded.codes, samples.y
+    race, final = split_rows(X, y, 500, samples.n_folds, 0)
+    assert set(y[race]) == set(counts)
+    is_tested = "does not test" not in note
+    assert ("c" in y[final]) == (is_tested and "c" in counts)
+    assert np.array_equal(race, final) == (
+        len(y) < 1000 or (min(counts.values()) == 8 and is_tested)
+    )

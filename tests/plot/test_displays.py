@@ -502,6 +502,20 @@ class TestComparison:
         assert is_inside(display.figure_, display.text_[0])
         assert ComparisonDisplay.from_benchmark(found, baseline=None).baseline_ is None
 
+    @pytest.mark.parametrize(
+        ("scores", "text"),
+        [
+            ([31000.0, 31468.0], "31,234 ± 330.9"),  # errors in units of the target
+            ([0.00031, 0.00033], "0.00032 ± 1.414e-05"),
+            ([0.91, 0.93], "0.920 ± 0.014"),
+            ([-2.5, 0.5], "-1.000 ± 2.121"),
+        ],
+    )
+    def test_numbers_have_four_digits(self, scores, text):
+        cells = [Cell("a", "MLKR", 3, 0, i, each, each) for i, each in enumerate(scores)]
+        display = ComparisonDisplay.from_benchmark(BenchmarkResult(cells))
+        assert display.text_[0].get_text() == text
+
     def test_failed_fits_are_counted(self):
         cells = [Cell("a", "LDA", 3, 0, i, 0.5, 0.5, 1.0) for i in range(3)]
         cells[1] = cells[1]._replace(status="timeout", test=np.nan)

@@ -198,6 +198,7 @@ def _choice(
         reference_scores=None if reference is None else in_final[reference],
         reference_posterior=judgement.reference_posterior,
         rounds=result.rounds,
+        confusion=outcome.confusion,
     )
 
 

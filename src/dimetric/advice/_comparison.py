@@ -149,6 +149,7 @@ class Comparison:
                 groups=samples.groups,
                 encoder=samples.coded.encoder,
                 is_regression=samples.task.is_regression,
+                score=samples.task.score,
             ),
         )
 

@@ -14,6 +14,7 @@ from dimetric.advice._settings import SETTINGS
 from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._run import run
 from dimetric.data._fold_encoder import FoldEncoder
+from dimetric.report._confusion import Confusion, confusion_of
 from dimetric.report._records import BASELINE
 from dimetric.selection._tune import tune
 
@@ -53,12 +54,16 @@ class FinalScores(NamedTuple):
         Test scores of the baseline, the best learner, and the reference model if there is one.
     n_repeats : int
         Number of complete repeats.
+    confusion : Confusion or None
+        Confusion matrices of the baseline and the best learner in the first repeat. None for
+        numbers.
     grid : dict of str to list
         The parameters of the best learner that were tuned.
     """
 
     scores: dict[str, np.ndarray]
     n_repeats: int
+    confusion: Confusion | None
     grid: dict[str, list[Any]]
 
 
@@ -106,7 +111,7 @@ def final_scores(
         models[reference.name], fixed_seconds = reference.model, reference.seconds
     grid = candidate_grid(best.model, stage.n_features) if _can_tune(stage) else {}
     grid, n_repeats = limit_to_time(grid, best.seconds, seconds, options, fixed_seconds)
-    scores, n_repeats = run_final(
+    scores, n_repeats, confusion = run_final(
         models,
         stage,
         seconds,
@@ -115,7 +120,7 @@ def final_scores(
         n_repeats=n_repeats,
         optional=None if reference is None else reference.name,
     )
-    return FinalScores(scores, n_repeats, grid)
+    return FinalScores(scores, n_repeats, confusion, grid)
 
 
 def _can_tune(stage: Stage) -> bool:
@@ -142,13 +147,13 @@ def run_final(
     param_grids: dict[str, Any] | None,
     n_repeats: int,
     optional: str | None = None,
-) -> tuple[dict[str, np.ndarray], int]:
+) -> tuple[dict[str, np.ndarray], int, Confusion | None]:
     """Run repeated cross-validation of a few models, with parameters tuned within each fold.
 
     Parameters
     ----------
     models : dict of str to Pipeline
-        The models of the baseline, the best learner and the best reference model.
+        The models of the baseline, the best learner and the best reference model, in this order.
     stage : Stage
         The rows.
     seconds : float
@@ -168,6 +173,8 @@ def run_final(
         Test scores of each model.
     n_complete : int
         Number of repeats that were completed in time.
+    confusion : Confusion or None
+        Confusion matrices of the first two models in the first repeat. None for numbers.
     """
     deadline = perf_counter() + seconds
     grids = {name: pipeline_grid(grid) for name, grid in (param_grids or {}).items()}
@@ -210,7 +217,8 @@ def run_final(
         for name in models
         if name not in failed
     }
-    return scores, len(complete)
+    baseline, best = list(models)[:2]
+    return scores, len(complete), confusion_of(cells, baseline, best)
 
 
 def limit_to_time(

@@ -1,13 +1,15 @@
 """Explain a learned distance by feature importances and changed nearest neighbours."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from dimetric._arguments import check_types
@@ -25,6 +27,7 @@ from dimetric.report._records import (
     Insight,
     PredictedNumbers,
 )
+from dimetric.selection._class_scores import class_score
 from dimetric.selection._splits import splits
 from dimetric.supervision._groups import checked_groups
 
@@ -50,6 +53,7 @@ def insight(
     groups: np.ndarray | None = None,
     encoder: FoldEncoder | None = None,
     is_regression: bool = False,
+    score: str = "accuracy",
 ) -> Insight:
     """Learn a distance on training samples, and compare it with the Euclidean one on test samples.
 
@@ -74,6 +78,9 @@ def insight(
         Encodes the columns of X as features. It is fitted to the training samples.
     is_regression : bool, default=False
         Whether y contains numbers to predict rather than classes.
+    score : {"accuracy", "balanced_accuracy", "f1_macro"}, default="accuracy"
+        The score of classes whose drop is the importance of a feature under a nonlinear learner.
+        For numbers, it is R2.
 
     Returns
     -------
@@ -121,7 +128,8 @@ def insight(
         importance = dict(zip(feature_names, np.sqrt(np.clip(np.diag(M), 0, None)), strict=True))
     else:
         model = learned.learner_ if predicts(learner) else learned
-        importance = _permutation_importance(model, X_test, y[test], feature_names, seed)
+        measure = r2_score if is_regression else partial(class_score, score)
+        importance = _permutation_importance(model, X_test, y[test], feature_names, seed, measure)
     only_test = len(test) >= SETTINGS.min_plotted_test_rows
     X_plotted = X_test if only_test else np.concatenate([X_train, X_test])
     Z_train, Z_plotted = (learned.learner_.transform(each) for each in (X_train, X_plotted))
@@ -247,17 +255,22 @@ def _explained_changes(
 
 
 def _permutation_importance(
-    model: Any, X: np.ndarray, y: np.ndarray, names: Sequence[str], seed: int
+    model: Any,
+    X: np.ndarray,
+    y: np.ndarray,
+    names: Sequence[str],
+    seed: int,
+    measure: Callable[[Any, Any], float],
 ) -> dict[str, float]:
     """Return the drop in the score when each feature is shuffled, or {} if it takes too long."""
     started, rng, importance = perf_counter(), np.random.default_rng(seed), {}
-    score = model.score(X, y)
+    score = measure(y, model.predict(X))
     for j, name in enumerate(names):
         drops = []
         for _ in range(SETTINGS.n_shuffles):
             X_shuffled = X.copy()
             X_shuffled[:, j] = rng.permutation(X_shuffled[:, j])
-            drops.append(score - model.score(X_shuffled, y))
+            drops.append(score - measure(y, model.predict(X_shuffled)))
         importance[name] = float(np.mean(drops))
         if perf_counter() - started > SETTINGS.max_shuffle_seconds:
             return {}

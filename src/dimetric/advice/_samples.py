@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dimetric._names import listed_classes
+from dimetric.advice._settings import SETTINGS
 from dimetric.advice._table import TableSamples, class_counts
 from dimetric.advice._target import ReadTarget, read_target
 from dimetric.data._encoder import TableEncoder
@@ -122,6 +123,9 @@ def labelled_samples(
     if table.groups is not None:
         groups = checked_groups(table.groups, len(X), names["groups"])
         group_notes += _notes_on_groups(table, labels, groups, n_folds, names["groups"])
+    fold_notes = _notes_on_small_classes(
+        classes, cv, n_folds, len(X), has_groups=groups is not None
+    )
     return LabelledSamples(
         table=table,
         X=X,
@@ -130,7 +134,7 @@ def labelled_samples(
         feature_names=[str(each) for each in encoder.get_feature_names_out()],
         target=str(table.target),
         classes=classes,
-        notes=[*table.notes, *encoder.notes_, *filter(None, group_notes)],
+        notes=[*table.notes, *encoder.notes_, *filter(None, group_notes), *fold_notes],
         n_folds=n_folds,
         missing=missing,
         equal_rows=equal,
@@ -150,6 +154,34 @@ def _with_target(
     table = _without_rare_classes(table, min_members)
     assert table.y is not None
     return table, class_counts(table.y, str(table.target), option)
+
+
+def _notes_on_small_classes(
+    classes: dict[str, int], cv: int, n_folds: int, n_rows: int, *, has_groups: bool
+) -> list[str]:
+    """Return notes on classes that reduce the number of folds, or are in the race only.
+
+    The last case is that of :func:`~dimetric.advice._split_rows.split_rows` without groups.
+    """
+    notes = []
+    if n_folds < cv and classes:
+        smallest = min(classes, key=lambda name: classes[name])
+        notes.append(
+            f"Class {smallest!r} has only {n_folds} rows, so there are {n_folds} folds instead of "
+            f"{cv}."
+        )
+    small = [name for name, n in classes.items() if n < 2 * n_folds]
+    is_split = n_rows >= SETTINGS.min_rows_to_split and not has_groups
+    if small and is_split and len(classes) - len(small) > 1:
+        is_one = len(small) == 1
+        have = (
+            f"Class{'' if is_one else 'es'} {listed_classes(small)} {'has' if is_one else 'have'}"
+        )
+        notes.append(
+            f"{have} fewer than {2 * n_folds} rows: too few for different rows in the race and the "
+            f"final, so the final does not test {'it' if is_one else 'them'}."
+        )
+    return notes
 
 
 def _notes_on_groups(

@@ -107,7 +107,9 @@ def _race_sentence(comparison: "Comparison") -> str:
 
 def _score_lines(comparison: "Comparison") -> list[str]:
     """Return sentences about the scores of the final."""
+    from dimetric.report._confusion import rare_class_note
     from dimetric.report._outcome import outcome, rope_note
+    from dimetric.report._setting import setting_note
 
     choice, samples = comparison.choice, comparison.samples
     n_folds = len(choice.final_scores[choice.best])
@@ -120,13 +122,16 @@ def _score_lines(comparison: "Comparison") -> list[str]:
             sentence,
             f"These are means over {n_folds} new folds {rows}. "
             + rope_note(choice, comparison.rope, samples.y),
+            setting_note(choice.n_neighbors, choice.scale, choice.chosen_in_folds),
         ]
     means = ", ".join(
         f"{name} {choice.task.phrase(scores.mean())}"
         for name, scores in choice.final_scores.items()
     )
     means = f"Mean {choice.task.score_name} over {n_folds} new folds {rows}: {means}."
-    return [means, sentence] if sentence else [means]
+    rare = rare_class_note(choice.confusion, choice.best)
+    setting = setting_note(choice.n_neighbors, choice.scale, choice.chosen_in_folds)
+    return [*filter(None, [means, sentence, rare, setting])]
 
 
 def dropped_lines(dropped: dict[str, str], budget: float | None = None) -> list[str]:

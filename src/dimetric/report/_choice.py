@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimetric.report._confusion import Confusion
 from dimetric.report._task import CLASSIFICATION, Task
 from dimetric.stats._bayes import Posterior
 from dimetric.stats._verdict import CONFIDENT_PROBABILITY, verdict
@@ -138,6 +139,9 @@ class Choice:
         How the fitted model scales features.
     chosen_in_folds : tuple of str
         Which of "n_neighbors" and "scale" were chosen anew in each fold, from its training rows.
+    confusion : Confusion or None
+        Recalls and confusion matrices of the baseline and the best learner on the test rows of the
+        final. None for numbers.
     """
 
     best: str
@@ -166,6 +170,7 @@ class Choice:
     n_neighbors: int = 3
     scale: str = "minmax"
     chosen_in_folds: tuple[str, ...] = ()
+    confusion: Confusion | None = field(default=None, repr=False)
 
     @property
     def chosen(self) -> str:

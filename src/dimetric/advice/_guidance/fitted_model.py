@@ -10,6 +10,7 @@ from dimetric.advice._samples import LabelledSamples
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._stratified import MIN_ROWS_PER_CLASS, strata, stratified_rows
 from dimetric.report._records import BASELINE, Choice
+from dimetric.report._setting import neighbors_text, scale_text
 from dimetric.selection._curve_result import LearningCurve
 
 __all__ = ["fit_model", "model_description"]
@@ -96,8 +97,8 @@ def model_description(
     verb = f"predicts {samples.target}" if samples.task.is_regression else "classifies"
     distance = name if is_best else "the Euclidean distance"
     by_itself = is_best and predicts(choice.learner)
-    by = name if by_itself else f"{n_neighbors} nearest neighbours under {distance}"
-    model = f"The model {verb} by {by}"
+    by = name if by_itself else f"{neighbors_text(n_neighbors)} under {distance}"
+    model = f"The model {verb} by {by}, with {scale_text(choice.scale)}"
     if n_fitted == n:
         return f"{model}, trained on all {n:,} rows."
     return (
