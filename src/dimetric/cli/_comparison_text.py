@@ -1,5 +1,6 @@
 """Print a comparison: the data, the scores, the verdict, the advice and the written files."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,7 @@ def _score_lines(comparison: "Comparison") -> list[str]:
 
 
 def dropped_lines(dropped: dict[str, str], budget: float | None = None) -> list[str]:
-    """Return a line for each reason why learners have no scores.
+    """Return a line for each reason why learners have no scores. The report has the full reasons.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ def dropped_lines(dropped: dict[str, str], budget: float | None = None) -> list[
     """
     names: dict[str, list[str]] = {}
     for name, reason in dropped.items():
-        names.setdefault(reason, []).append(name)
+        names.setdefault(_first_sentence(reason), []).append(name)
     lines = [f"Dropped: {', '.join(each)}. {reason}" for reason, each in names.items()]
     if lines and any(_is_about_time(reason) for reason in names):
         hint = "A larger --budget would include more."
@@ -154,6 +155,12 @@ def dropped_lines(dropped: dict[str, str], budget: float | None = None) -> list[
             hint = f"--budget {budget:.0f} would include all."
         lines[-1] += f" {hint}"
     return lines
+
+
+def _first_sentence(reason: str) -> str:
+    """Return the first sentence of a reason, without the type of an error."""
+    sentence = re.split(r"(?<=\.)\s", one_line(reason), maxsplit=1)[0]
+    return re.sub(r"^\w*Error: ", "", sentence)
 
 
 def _is_about_time(reason: str) -> bool:

@@ -17,6 +17,7 @@ __all__ = ["leaking_column", "main_limit"]
 
 SUSPICIOUS_SCORE = 0.97  # a leak makes a model at least this good; of the accuracy or R2
 LEAK_SCORE = 0.99  # of a single column
+MIN_LEAK_ROWS = 50
 MAX_LEAK_ROWS, MAX_LEAK_COLUMNS, MAX_LEAVES = 2000, 200, 64
 MAX_DROPPED, MAX_COPIES, MAX_CONFLICTS = 0.2, 0.1, 0.05  # fractions of the rows
 MIN_MEMBERS = 20  # the recall of a smaller class is hardly known
@@ -45,6 +46,7 @@ def main_limit(
     choice: Choice,
     curve: LearningCurve | None,
     expected: tuple[float, float, float],
+    n_fitted: int,
 ) -> str:
     """Return a sentence about the most important limit, or about more rows if there is none.
 
@@ -58,14 +60,18 @@ def main_limit(
         The learning curve.
     expected : tuple of float
         The expected score on new data, and its interval.
+    n_fitted : int
+        Number of rows that the saved model was fitted to.
     """
+    if len(samples.y) < MIN_LEAK_ROWS:  # any column may predict a few rows by chance
+        return _few_rows(samples, expected)
     return (
         _leak(samples, choice)
         or _dropped_rows(samples)
         or _equal_rows(samples)
         or _few_rows(samples, expected)
         or _rare_class(samples)
-        or _budget(samples, choice, curve)
+        or _budget(samples, choice, curve, n_fitted)
         or ("" if curve is None else curve.statement)
     )
 
@@ -177,16 +183,20 @@ def _rare_class(samples: LabelledSamples) -> str:
     )
 
 
-def _budget(samples: LabelledSamples, choice: Choice, curve: LearningCurve | None) -> str:
-    """Return a sentence if a larger budget would use more rows or learners, and this may help."""
+def _budget(
+    samples: LabelledSamples, choice: Choice, curve: LearningCurve | None, n_fitted: int
+) -> str:
+    """Return a sentence if the scores are based on a part of the rows, or of the learners."""
     n, helps = len(samples.y), None if curve is None else curve.would_help
     n_used = choice.n_race_rows + choice.n_final_rows * choice.judged_on_unseen_rows
     if n_used < n and helps is not False:
-        result = "would probably give" if helps else "may give"
-        return (
-            f"The time was enough for {n_used:,} of {n:,} rows; a larger budget {result} a better "
-            "model."
-        )
+        adverb = "is probably" if helps else "may be"
+        if n_fitted > 2 * choice.n_final_rows:
+            return (
+                f"The estimate is based on {choice.n_final_rows:,} rows; the saved model was "
+                f"trained on {n_fitted:,}, so it {adverb} better."
+            )
+        return f"The time was enough for {n_used:,} of {n:,} rows; a model of all rows {adverb} better."
     n_slow = sum("time" in reason.lower() for reason in choice.dropped.values())
     if n_slow > len(choice.scores) / 2 and not helps:
         return (
