@@ -237,7 +237,7 @@ def test_rare_classes_few_rows_and_budget():
 def comparison():
     data = load_wine()
     stages = []
-    options = {"learners": {"LDA": LDA(), "PCA": PCA(2)}, "budget": 120, "random_state": 0}
+    options = {"learners": {"LDA": LDA(), "PCA": PCA(2)}, "budget": 30, "random_state": 0}
     found = dimetric.compare(data.data, data.target, **options)
     found.compute(lambda *each: stages.append(each))
     return found, stages

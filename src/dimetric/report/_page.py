@@ -1,6 +1,5 @@
 """Render a report as one HTML file that uses neither the network nor scripts."""
 
-import shlex
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +14,7 @@ from dimetric.report._records import (
 )
 from dimetric.report._task import number_text
 from dimetric.report._text import cut_end, cut_middle, percent
+from dimetric.report._usage import usage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,7 +97,7 @@ def render_report(record: ReportRecord) -> str:
             n_heat_map_features=min(pictures.MAX_HEAT_MAP_FEATURES, len(record.feature_names)),
             examples=_examples(record),
             explanations=_explanations(record),
-            usage=_usage(record),
+            usage=usage(record),
             versions=", ".join(f"{name} {each}" for name, each in record.versions.items()),
         )
     )
@@ -263,27 +263,3 @@ def _explanation(record: ReportRecord, change: ExplainedChange) -> _Explanation:
     picture = pictures.draw_explanation(change, titles, record.feature_names)
     feature = record.feature_names[change.removed.parts.argmax()]
     return _Explanation(row, removed, added, feature, picture)
-
-
-def _usage(record: ReportRecord) -> list[str]:
-    """Return examples of use: Python code, and shell commands if the model was saved."""
-    if record.model_file is None:
-        return [
-            f"comparison.learner.predict(new_rows)\ncomparison.save({record.name + '.dimetric'!r})"
-        ]
-    file = record.model_file
-    python = (
-        f"import dimetric, pandas\nmodel = dimetric.load({file!r})\n"
-        'print(model.predict(pandas.read_csv("new.csv")))'
-    )
-    results = "predictions" if record.choice.task.is_regression else "classes"
-    arguments_by_verb = {
-        "predict": f"new.csv --out {results}.csv",
-        "transform": "new.csv --out coordinates.csv",
-        "info": "",
-    }
-    shell = (
-        f"dimetric {verb} {shlex.quote(file)} {arguments}"
-        for verb, arguments in arguments_by_verb.items()
-    )
-    return [python, "\n".join(shell)]

@@ -196,7 +196,8 @@ def _budget(
                 f"The estimate is based on {choice.n_final_rows:,} rows; the saved model was "
                 f"trained on {n_fitted:,}, so it {adverb} better."
             )
-        return f"The time was enough for {n_used:,} of {n:,} rows; a model of all rows {adverb} better."
+        part = f"{n_used:,} of {n:,} rows"
+        return f"The time was enough for {part}; a model of all rows {adverb} better."
     n_slow = sum("time" in reason.lower() for reason in choice.dropped.values())
     if n_slow > len(choice.scores) / 2 and not helps:
         return (
