@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from dimetric.cli._terminal import escape_markup, one_line, print_notes
@@ -56,7 +57,7 @@ def print_results(
     for line in _score_lines(comparison):
         _print(console, line)
     for line in comparison.advice:
-        _print(console, f"- {line}", indent=0)
+        _print(console, line, indent=0, bullet="- ")
     for line in dropped_lines(choice.dropped):
         _print(console, line, style="dim", indent=0)
     written = ", ".join(str(each) for each in files.values())
@@ -64,15 +65,24 @@ def print_results(
     console.print()
 
 
-def _print(console: "Console", text: str, *, style: str = "", indent: int = INDENT) -> None:
+def _print(
+    console: "Console", text: str, *, style: str = "", indent: int = INDENT, bullet: str = ""
+) -> None:
     """Print a sentence. In a terminal, it is wrapped between words, and all lines are indented."""
-    from rich.padding import Padding
-
-    shown = escape_markup(one_line(text))
+    start, shown = " " * indent + bullet, one_line(text)
+    lines = [start + shown]
     if console.is_terminal:
-        console.print(Padding(shown, (0, 0, 0, indent)), style=style)
-    else:
-        console.print(" " * indent + shown, style=style, soft_wrap=True)
+        lines = wrap(
+            shown.replace(" %", "\N{NO-BREAK SPACE}%"),
+            console.width,
+            initial_indent=start,
+            subsequent_indent=" " * len(start),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    for line in lines:
+        line = escape_markup(line.replace("\N{NO-BREAK SPACE}%", " %"))
+        console.print(line, style=style, soft_wrap=True)
 
 
 def _score_table(choice: "Choice") -> "Table":
