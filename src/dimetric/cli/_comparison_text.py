@@ -58,8 +58,8 @@ def print_results(
         _print(console, line)
     for line in comparison.advice:
         _print(console, line, indent=0, bullet="- ")
-    for line in dropped_lines(choice.dropped):
-        _print(console, line, style="dim", indent=0)
+    if choice.dropped:
+        _print(console, dropped_line(choice.dropped), style="dim", indent=0)
     written = ", ".join(str(each) for each in files.values())
     _print(console, f"Written: {written} ({seconds:.0f} s)", indent=0)
     console.print()
@@ -140,8 +140,8 @@ def _score_lines(comparison: "Comparison") -> list[str]:
     return [means, sentence] if sentence else [means]
 
 
-def dropped_lines(dropped: dict[str, str], budget: float | None = None) -> list[str]:
-    """Return a line for each reason why learners have no scores. The report has the full reasons.
+def dropped_line(dropped: dict[str, str], budget: float | None = None) -> str:
+    """Return a line that names the learners without scores. The report has the full reasons.
 
     Parameters
     ----------
@@ -152,29 +152,29 @@ def dropped_lines(dropped: dict[str, str], budget: float | None = None) -> list[
 
     Examples
     --------
-    >>> dropped_lines({"LSI": "LSI failed."}), dropped_lines(dict.fromkeys("ab", "No time."), 99)
-    (['Dropped: LSI. LSI failed.'], ['Dropped: a, b. No time. --budget 99 would include all.'])
+    >>> dropped_line({"LSI": "The time limit was reached.", "LDA": "ValueError: y has one class."})
+    'Dropped: LSI (too slow; a larger --budget would include more); LDA (y has one class).'
     """
+    hint = "a larger --budget would include more"
+    if budget is not None:
+        hint = f"--budget {budget:.0f} would include all"
     names: dict[str, list[str]] = {}
     for name, reason in dropped.items():
-        names.setdefault(_first_sentence(reason), []).append(name)
-    lines = [f"Dropped: {', '.join(each)}. {reason}" for reason, each in names.items()]
-    if lines and any(_is_about_time(reason) for reason in names):
-        hint = "A larger --budget would include more."
-        if budget is not None:
-            hint = f"--budget {budget:.0f} would include all."
-        lines[-1] += f" {hint}"
-    return lines
+        names.setdefault(_short_reason(reason, hint), []).append(name)
+    groups = [f"{', '.join(each)} ({reason})" for reason, each in names.items()]
+    return f"Dropped: {'; '.join(groups)}." if groups else ""
 
 
-def _first_sentence(reason: str) -> str:
-    """Return the first sentence of a reason, without the type of an error."""
+def _short_reason(reason: str, hint: str) -> str:
+    """Return the reason why a learner was dropped in a few words."""
+    from dimetric.advice._guidance.limits import is_too_slow
+
+    if is_too_slow(reason):
+        return f"too slow; {hint}"
+    if rows := re.match(r"On ([\d,]+) rows, its", reason):
+        return f"behind on {rows[1]} rows"
     sentence = re.split(r"(?<=\.)\s", one_line(reason), maxsplit=1)[0]
-    return re.sub(r"^\w*Error: ", "", sentence)
-
-
-def _is_about_time(reason: str) -> bool:
-    return "time" in reason.lower()
+    return re.sub(r"^\w*Error: ", "", sentence).rstrip(".")
 
 
 def stage_titles(name: str) -> dict[str, str]:

@@ -1,9 +1,11 @@
 """The most important reason why the answer of a comparison is uncertain or suspicious."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.metrics import recall_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from dimetric.advice._samples import LabelledSamples
@@ -13,7 +15,7 @@ from dimetric.report._text import cut_middle, percent
 from dimetric.selection._curve_result import LearningCurve
 from dimetric.selection._splits import splits
 
-__all__ = ["leaking_column", "main_limit"]
+__all__ = ["is_too_slow", "leaking_column", "main_limit"]
 
 SUSPICIOUS_SCORE = 0.97  # a leak makes a model at least this good; of the accuracy or R2
 LEAK_SCORE = 0.99  # of a single column
@@ -34,7 +36,8 @@ class LeakingColumn(NamedTuple):
     name : str
         Name of the column.
     score : float
-        Its accuracy, or R2 of numbers, on test rows.
+        Its accuracy on test rows, or the mean recall of the classes if that is smaller. R2 of
+        numbers.
     """
 
     name: str
@@ -101,9 +104,29 @@ def leaking_column(samples: LabelledSamples) -> LeakingColumn | None:
     for j, name in enumerate(names[:MAX_LEAK_COLUMNS]):
         column = codes[rows, j : j + 1]
         tree = kind(max_leaf_nodes=MAX_LEAVES, random_state=0).fit(column[train], y[train])
-        found.append(LeakingColumn(str(name), float(tree.score(column[test], y[test]))))
+        score = tree.score(column[test], y[test])
+        if not is_regression:  # the accuracy is high for any column if one class is rare
+            recall = recall_score(y[test], tree.predict(column[test]), average="macro")
+            score = min(score, recall)
+        found.append(LeakingColumn(str(name), float(score)))
     best = max(found, key=lambda each: each.score)
     return best if best.score >= LEAK_SCORE else None
+
+
+def is_too_slow(reason: str) -> bool:
+    """Return whether a learner was dropped to save time.
+
+    Parameters
+    ----------
+    reason : str
+        The sentence that says why a learner was dropped.
+
+    Examples
+    --------
+    >>> is_too_slow("The time limit was reached."), is_too_slow("One fit took 2 s.")
+    (True, True)
+    """
+    return re.search(r"\btime\b|\btook\b", reason) is not None
 
 
 def _leak(samples: LabelledSamples, choice: Choice) -> str:
@@ -117,9 +140,7 @@ def _leak(samples: LabelledSamples, choice: Choice) -> str:
     leak, target = leaking_column(samples), samples.target
     if leak is not None:
         name = cut_middle(leak.name, MAX_NAME_LENGTH)
-        score = f"{percent(leak.score)} accuracy"
-        if samples.task.is_regression:
-            score = f"R2 {leak.score:.3f}"
+        score = f"R2 {leak.score:.3f}" if samples.task.is_regression else percent(leak.score)
         return (
             f"Check column {name!r}: alone, it predicts {target} almost perfectly ({score}); drop "
             f"it if it is derived from {target} or not known in advance."
@@ -198,7 +219,7 @@ def _budget(
             )
         part = f"{n_used:,} of {n:,} rows"
         return f"The time was enough for {part}; a model of all rows {adverb} better."
-    n_slow = sum("time" in reason.lower() for reason in choice.dropped.values())
+    n_slow = sum(map(is_too_slow, choice.dropped.values()))
     if n_slow > len(choice.scores) / 2 and not helps:
         return (
             f"The time was not enough for {n_slow} learners; a larger budget may find a better one."
