@@ -31,9 +31,10 @@ def printed(comparison, tmp_path, **options):
 
 def test_order_of_the_text(comparison, tmp_path):
     text = printed(comparison, tmp_path)
+    n_scores = len(comparison.scores["LDA"])
     parts = [
         "vs. Euclidean",
-        "Means over 5 test folds of all 60 rows.",
+        f"Means over {n_scores} test folds of all 60 rows.",
         comparison.choice.verdict,
         "new folds",
         *(f"\n- {each}\n" for each in comparison.advice),
