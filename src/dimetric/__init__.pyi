@@ -1,4 +1,5 @@
 from .advice import compare as compare
+from .advice import predict_table as predict_table
 from .classify import EnergyClassifier as EnergyClassifier
 from .classify import KNNClassifier as KNNClassifier
 from .classify import KNNRegressor as KNNRegressor

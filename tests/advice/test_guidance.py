@@ -109,21 +109,24 @@ RISING, FLAT = curve_of([0.5, 0.6, 0.7, 0.78, 0.84]), curve_of([0.9] * 5)
 
 
 def test_advice_has_three_sentences():
-    found = advice(samples_of(X, y), choice_of((0.8, 0.9)), RISING, 3)
+    found = advice(samples_of(X, y), choice_of((0.8, 0.9)), RISING, 3, 300)
     assert found[0] == "Use the saved model, which predicts y by 3 nearest neighbours under LDA."
     assert found[1] == "Expect about 90 % of new rows to be classified correctly (84 to 94 %)."
     assert found[2].startswith("Twice as many rows would probably raise the accuracy from 0.840 to")
-    assert advice(samples_of(X, y), choice_of((0.8, 0.9)), FLAT, 3)[2] == FLAT.statement
-    assert len(advice(samples_of(X, y), choice_of((0.8, 0.9)), None, 3)) == 2
+    assert advice(samples_of(X, y), choice_of((0.8, 0.9)), FLAT, 3, 300)[2] == FLAT.statement
+    assert len(advice(samples_of(X, y), choice_of((0.8, 0.9)), None, 3, 300)) == 2
 
 
 def test_what_to_use():
     samples = samples_of(X, y)
 
     def first(*args, **options):
-        return advice(samples, choice_of(*args, **options), FLAT, 3)[0]
+        return advice(samples, choice_of(*args, **options), FLAT, 3, 300)[0]
 
-    assert first((0.8, 0.9), 0.8).endswith("Euclidean distance is likely, but not certain.")
+    assert first((0.8, 0.9), 0.8) == (
+        "Use the saved model (3 nearest neighbours under LDA), which is probably better than the "
+        "Euclidean distance."
+    )
     assert "learning a distance does not pay off here" in first((0.9, 0.9), 0.3)
     nobody = first((0.4, 0.45), 0.2, better_than_guess=0.1)
     largest = next(iter(samples.classes))
@@ -144,7 +147,7 @@ def test_what_to_use():
 def test_what_to_expect_of_numbers(score, means, sentence):
     task = Task("continuous", score)
     samples = samples_of(X, X[:, 0] + 0.5 * X[:, 1], kind="continuous", score=score)
-    found = advice(samples, choice_of(means, task=task), None, 3)
+    found = advice(samples, choice_of(means, task=task), None, 3, 300)
     assert sentence in found[1]
     assert found[0].startswith("Do not use" if means[0] < 0 else "Use the saved model")
 
@@ -159,7 +162,7 @@ def test_what_to_expect_of_numbers(score, means, sentence):
 def test_what_to_expect_of_other_scores(score, sentence):
     task = Task("classes", score)
     samples = replace(samples_of(X, y), task=task)
-    assert sentence in advice(samples, choice_of((0.8, 0.9), task=task), None, 3)[1]
+    assert sentence in advice(samples, choice_of((0.8, 0.9), task=task), None, 3, 300)[1]
 
 
 def test_luck_in_the_race_is_not_expected():
@@ -172,9 +175,9 @@ def test_luck_in_the_race_is_not_expected():
     assert expected_score(perfect, 5)[1] < 0.99
 
 
-def limit(samples, choice=None, curve=FLAT):
+def limit(samples, choice=None, curve=FLAT, n_fitted=100):
     choice = choice or choice_of((0.8, 0.9))
-    return main_limit(samples, choice, curve, (0.9, 0.87, 0.93))
+    return main_limit(samples, choice, curve, (0.9, 0.87, 0.93), n_fitted)
 
 
 def test_leak():
@@ -183,9 +186,12 @@ def test_leak():
     assert leaking_column(samples).name == "3"
     assert leaking_column(samples_of(X, y)) is None
     assert limit(samples, choice_of((0.98, 0.99))).startswith(
-        "Check column '3': alone, it predicts y almost perfectly (100.0 % accuracy); drop it if"
+        "Check column '3': alone, it predicts y almost perfectly (100.0 %); drop it if"
     )
     assert "Check column" not in limit(samples)  # the models do not use it
+    rare = np.where(np.arange(300) % 100 < 99, "often", "rare")
+    assert leaking_column(samples_of(X, np.where(np.arange(300) < 4, "rare", "often"))) is None
+    assert leaking_column(samples_of(np.column_stack([X, rare == "rare"]), rare)).score == 1
     numbers = samples_of(X, 3 * X[:, 1] + 1, kind="continuous")
     found = limit(numbers, choice_of((0.98, 0.99), task=Task("continuous", "r2")))
     assert "Check column '1'" in found
@@ -215,15 +221,20 @@ def test_rare_classes_few_rows_and_budget():
     rare = np.where(np.arange(300) < 12, "rare", y)
     assert limit(samples_of(X, rare)).startswith("Class 'rare' has only 12 rows")
     assert limit(samples_of(X[:60], y[:60])).startswith("With only 60 rows, this estimate is rough")
-    wide = main_limit(samples_of(X, y), choice_of((0.8, 0.9)), FLAT, (0.7, 0.5, 0.9))
+    wide = main_limit(samples_of(X, y), choice_of((0.8, 0.9)), FLAT, (0.7, 0.5, 0.9), 300)
     assert wide.startswith("With only 300 rows")
     part = choice_of((0.8, 0.9), n_race_rows=50, n_final_rows=50)
     assert limit(samples_of(X, y), part, RISING) == (
-        "The time was enough for 100 of 300 rows; a larger budget would probably give a better "
-        "model."
+        "The time was enough for 100 of 300 rows; a model of all rows is probably better."
+    )
+    assert limit(samples_of(X, y), part, RISING, 300) == (
+        "The estimate is based on 50 rows; the saved model was trained on 300, so it is probably "
+        "better."
     )
     assert limit(samples_of(X, y), part, FLAT) == FLAT.statement
-    slow = choice_of((0.8, 0.9), dropped={"LSI": "The time limit was reached.", "ITML": "Time."})
+    slow = choice_of(
+        (0.8, 0.9), dropped={"LSI": "The time limit was reached.", "ITML": "It took 9 s."}
+    )
     assert "not enough for 2 learners" in limit(samples_of(X, y), slow, FLAT)
 
 
@@ -231,7 +242,7 @@ def test_rare_classes_few_rows_and_budget():
 def comparison():
     data = load_wine()
     stages = []
-    options = {"learners": {"LDA": LDA(), "PCA": PCA(2)}, "budget": 120, "random_state": 0}
+    options = {"learners": {"LDA": LDA(), "PCA": PCA(2)}, "budget": 30, "random_state": 0}
     found = dimetric.compare(data.data, data.target, **options)
     found.compute(lambda *each: stages.append(each))
     return found, stages

@@ -165,11 +165,12 @@ class Comparison:
     def advice(self) -> list[str]:
         """Up to three sentences: what to use, what to expect on new data, what limits the answer.
 
-        They use the learning curve, which is computed on first use.
+        They depend on the learning curve and on the fitted model, which are computed on first use.
         """
-        curve = self.curve
+        curve, n_fitted = self.curve, self._fitted.n_rows
         return self._timed(
-            "advice", lambda: advice(self.samples, self.choice, curve, self.n_neighbors)
+            "advice",
+            lambda: advice(self.samples, self.choice, curve, self.n_neighbors, n_fitted),
         )
 
     @property
@@ -178,7 +179,7 @@ class Comparison:
         return model_description(self.samples, self.choice, self.n_neighbors, self._fitted.n_rows)
 
     def compute(self, callback: Callback | None = None) -> Self:
-        """Compute the learning curve, the insight, the advice and the fitted model.
+        """Compute the learning curve, the insight, the fitted model and the advice.
 
         Otherwise, each of them is computed on first use.
 
@@ -193,9 +194,9 @@ class Comparison:
         if "curve" not in vars(self):
             vars(self)["curve"] = self._curve(lambda n_done, n_all: report("curve", n_done, n_all))
         report("insight", 0, 1)
-        _ = self.insight, self.advice
+        _ = self.insight
         report("model", 0, 1)
-        _ = self.learner
+        _ = self.learner, self.advice
         report("model", 1, 1)
         return self
 

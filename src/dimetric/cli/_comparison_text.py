@@ -1,6 +1,8 @@
 """Print a comparison: the data, the scores, the verdict, the advice and the written files."""
 
+import re
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from dimetric.cli._terminal import escape_markup, one_line, print_notes
@@ -55,23 +57,33 @@ def print_results(
     for line in _score_lines(comparison):
         _print(console, line)
     for line in comparison.advice:
-        _print(console, f"- {line}", indent=0)
-    for line in dropped_lines(choice.dropped, choice.budget_for_all):
+        _print(console, line, indent=0, bullet="- ")
+    if choice.dropped:
+        line = dropped_line(choice.dropped, choice.budget_for_all)
         _print(console, line, style="dim", indent=0)
     written = ", ".join(str(each) for each in files.values())
     _print(console, f"Wrote {written} ({seconds:.0f} s)", indent=0)
     console.print()
 
 
-def _print(console: "Console", text: str, *, style: str = "", indent: int = INDENT) -> None:
+def _print(
+    console: "Console", text: str, *, style: str = "", indent: int = INDENT, bullet: str = ""
+) -> None:
     """Print a sentence. In a terminal, it is wrapped between words, and all lines are indented."""
-    from rich.padding import Padding
-
-    shown = escape_markup(one_line(text))
+    start, shown = " " * indent + bullet, one_line(text)
+    lines = [start + shown]
     if console.is_terminal:
-        console.print(Padding(shown, (0, 0, 0, indent)), style=style)
-    else:
-        console.print(" " * indent + shown, style=style, soft_wrap=True)
+        lines = wrap(
+            shown.replace(" %", "\N{NO-BREAK SPACE}%"),
+            console.width,
+            initial_indent=start,
+            subsequent_indent=" " * len(start),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    for line in lines:
+        line = escape_markup(line.replace("\N{NO-BREAK SPACE}%", " %"))
+        console.print(line, style=style, soft_wrap=True)
 
 
 def _score_table(choice: "Choice") -> "Table":
@@ -134,8 +146,8 @@ def _score_lines(comparison: "Comparison") -> list[str]:
     return [*filter(None, [means, sentence, rare, setting])]
 
 
-def dropped_lines(dropped: dict[str, str], budget: float | None = None) -> list[str]:
-    """Return a line for each reason why learners have no scores.
+def dropped_line(dropped: dict[str, str], budget: float | None = None) -> str:
+    """Return a line that names the learners without scores. The report has the full reasons.
 
     Parameters
     ----------
@@ -146,23 +158,29 @@ def dropped_lines(dropped: dict[str, str], budget: float | None = None) -> list[
 
     Examples
     --------
-    >>> dropped_lines({"LSI": "LSI failed."}), dropped_lines(dict.fromkeys("ab", "No time."), 99)
-    (['Dropped: LSI. LSI failed.'], ['Dropped: a, b. No time. --budget 99 would include all.'])
+    >>> dropped_line({"LSI": "The time limit was reached.", "LDA": "ValueError: y has one class."})
+    'Dropped: LSI (too slow; a larger --budget would include more); LDA (y has one class).'
     """
+    hint = "a larger --budget would include more"
+    if budget is not None:
+        hint = f"--budget {budget:.0f} would include all"
     names: dict[str, list[str]] = {}
     for name, reason in dropped.items():
-        names.setdefault(reason, []).append(name)
-    lines = [f"Dropped: {', '.join(each)}. {reason}" for reason, each in names.items()]
-    if lines and any(_is_about_time(reason) for reason in names):
-        hint = "A larger --budget would include more."
-        if budget is not None:
-            hint = f"--budget {budget:.0f} would include all."
-        lines[-1] += f" {hint}"
-    return lines
+        names.setdefault(_short_reason(reason, hint), []).append(name)
+    groups = [f"{', '.join(each)} ({reason})" for reason, each in names.items()]
+    return f"Dropped: {'; '.join(groups)}." if groups else ""
 
 
-def _is_about_time(reason: str) -> bool:
-    return "time" in reason.lower()
+def _short_reason(reason: str, hint: str) -> str:
+    """Return the reason why a learner was dropped in a few words."""
+    from dimetric.advice._guidance.limits import is_too_slow
+
+    if is_too_slow(reason):
+        return f"too slow; {hint}"
+    if rows := re.match(r"On ([\d,]+) rows, its", reason):
+        return f"behind on {rows[1]} rows"
+    sentence = re.split(r"(?<=\.)\s", one_line(reason), maxsplit=1)[0]
+    return re.sub(r"^\w*Error: ", "", sentence).rstrip(".")
 
 
 def stage_titles(name: str) -> dict[str, str]:

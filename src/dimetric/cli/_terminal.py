@@ -217,6 +217,7 @@ class ProgressBar:
         self._bar.update(self._task, completed=n_done, total=n_total)
         if title:
             self._bar.update(self._task, description=escape_markup(title))
+            self._bar.tasks[0].total = n_total  # update ignores None
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Render a report as one HTML file that uses neither the network nor scripts."""
 
-import shlex
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +19,7 @@ from dimetric.report._text import (
     percent,
     score_meaning,
 )
+from dimetric.report._usage import usage
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -77,7 +77,7 @@ def render_report(record: ReportRecord) -> str:
             n_heat_map_features=min(pictures.MAX_HEAT_MAP_FEATURES, len(record.feature_names)),
             examples=changes.examples(record),
             explanations=changes.explanations(record),
-            usage=_usage(record),
+            usage=usage(record),
             versions=", ".join(f"{name} {each}" for name, each in record.versions.items()),
         )
     )
@@ -212,27 +212,3 @@ def _dropped_notes(choice: Choice) -> list[str]:
 
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _usage(record: ReportRecord) -> list[str]:
-    """Return examples of use: Python code, and shell commands if the model was saved."""
-    if record.model_file is None:
-        return [
-            f"comparison.learner.predict(new_rows)\ncomparison.save({record.name + '.dimetric'!r})"
-        ]
-    file = record.model_file
-    python = (
-        f"import dimetric, pandas\nmodel = dimetric.load({file!r})\n"
-        'print(model.predict(pandas.read_csv("new.csv")))'
-    )
-    results = "predictions" if record.choice.task.is_regression else "classes"
-    arguments_by_verb = {
-        "predict": f"new.csv --out {results}.csv",
-        "transform": "new.csv --out coordinates.csv",
-        "info": "",
-    }
-    shell = (
-        f"dimetric {verb} {shlex.quote(file)} {arguments}"
-        for verb, arguments in arguments_by_verb.items()
-    )
-    return [python, "\n".join(shell)]

@@ -1,9 +1,11 @@
 """The most important reason why the answer of a comparison is uncertain or suspicious."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.metrics import recall_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from dimetric.advice._samples import LabelledSamples
@@ -13,10 +15,11 @@ from dimetric.report._text import cut_middle, percent
 from dimetric.selection._curve_result import LearningCurve
 from dimetric.selection._splits import splits
 
-__all__ = ["leaking_column", "main_limit"]
+__all__ = ["is_too_slow", "leaking_column", "main_limit"]
 
 SUSPICIOUS_SCORE = 0.97  # a leak makes a model at least this good; of the accuracy or R2
 LEAK_SCORE = 0.99  # of a single column
+MIN_LEAK_ROWS = 50
 MAX_LEAK_ROWS, MAX_LEAK_COLUMNS, MAX_LEAVES = 2000, 200, 64
 MAX_DROPPED, MAX_COPIES, MAX_CONFLICTS = 0.2, 0.1, 0.05  # fractions of the rows
 MIN_MEMBERS = 20  # the recall of a smaller class is hardly known
@@ -33,7 +36,8 @@ class LeakingColumn(NamedTuple):
     name : str
         Name of the column.
     score : float
-        Its accuracy, or R2 of numbers, on test rows.
+        Its accuracy on test rows, or the mean recall of the classes if that is smaller. R2 of
+        numbers.
     """
 
     name: str
@@ -45,6 +49,7 @@ def main_limit(
     choice: Choice,
     curve: LearningCurve | None,
     expected: tuple[float, float, float],
+    n_fitted: int,
 ) -> str:
     """Return a sentence about the most important limit, or about more rows if there is none.
 
@@ -58,14 +63,18 @@ def main_limit(
         The learning curve.
     expected : tuple of float
         The expected score on new data, and its interval.
+    n_fitted : int
+        Number of rows that the saved model was fitted to.
     """
+    if len(samples.y) < MIN_LEAK_ROWS:  # any column may predict a few rows by chance
+        return _few_rows(samples, expected)
     return (
         _leak(samples, choice)
         or _dropped_rows(samples)
         or _equal_rows(samples)
         or _few_rows(samples, expected)
         or _rare_class(samples)
-        or _budget(samples, choice, curve)
+        or _budget(samples, choice, curve, n_fitted)
         or ("" if curve is None else curve.statement)
     )
 
@@ -95,9 +104,29 @@ def leaking_column(samples: LabelledSamples) -> LeakingColumn | None:
     for j, name in enumerate(names[:MAX_LEAK_COLUMNS]):
         column = codes[rows, j : j + 1]
         tree = kind(max_leaf_nodes=MAX_LEAVES, random_state=0).fit(column[train], y[train])
-        found.append(LeakingColumn(str(name), float(tree.score(column[test], y[test]))))
+        score = tree.score(column[test], y[test])
+        if not is_regression:  # the accuracy is high for any column if one class is rare
+            recall = recall_score(y[test], tree.predict(column[test]), average="macro")
+            score = min(score, recall)
+        found.append(LeakingColumn(str(name), float(score)))
     best = max(found, key=lambda each: each.score)
     return best if best.score >= LEAK_SCORE else None
+
+
+def is_too_slow(reason: str) -> bool:
+    """Return whether a learner was dropped to save time.
+
+    Parameters
+    ----------
+    reason : str
+        The sentence that says why a learner was dropped.
+
+    Examples
+    --------
+    >>> is_too_slow("The time limit was reached."), is_too_slow("One fit took 2 s.")
+    (True, True)
+    """
+    return re.search(r"\btime\b|\btook\b", reason) is not None
 
 
 def _leak(samples: LabelledSamples, choice: Choice) -> str:
@@ -111,9 +140,7 @@ def _leak(samples: LabelledSamples, choice: Choice) -> str:
     leak, target = leaking_column(samples), samples.target
     if leak is not None:
         name = cut_middle(leak.name, MAX_NAME_LENGTH)
-        score = f"{percent(leak.score)} accuracy"
-        if samples.task.is_regression:
-            score = f"R2 {leak.score:.3f}"
+        score = f"R2 {leak.score:.3f}" if samples.task.is_regression else percent(leak.score)
         return (
             f"Check column {name!r}: alone, it predicts {target} almost perfectly ({score}); drop "
             f"it if it is derived from {target} or not known in advance."
@@ -177,17 +204,22 @@ def _rare_class(samples: LabelledSamples) -> str:
     )
 
 
-def _budget(samples: LabelledSamples, choice: Choice, curve: LearningCurve | None) -> str:
-    """Return a sentence if a larger budget would use more rows or learners, and this may help."""
+def _budget(
+    samples: LabelledSamples, choice: Choice, curve: LearningCurve | None, n_fitted: int
+) -> str:
+    """Return a sentence if the scores are based on a part of the rows, or of the learners."""
     n, helps = len(samples.y), None if curve is None else curve.would_help
     n_used = choice.n_race_rows + choice.n_final_rows * choice.judged_on_unseen_rows
     if n_used < n and helps is not False:
-        result = "would probably give" if helps else "may give"
-        return (
-            f"The time was enough for {n_used:,} of {n:,} rows; a larger budget {result} a better "
-            "model."
-        )
-    n_slow = sum("time" in reason.lower() for reason in choice.dropped.values())
+        adverb = "is probably" if helps else "may be"
+        if n_fitted > 2 * choice.n_final_rows:
+            return (
+                f"The estimate is based on {choice.n_final_rows:,} rows; the saved model was "
+                f"trained on {n_fitted:,}, so it {adverb} better."
+            )
+        part = f"{n_used:,} of {n:,} rows"
+        return f"The time was enough for {part}; a model of all rows {adverb} better."
+    n_slow = sum(map(is_too_slow, choice.dropped.values()))
     if n_slow > len(choice.scores) / 2 and not helps:
         return (
             f"The time was not enough for {n_slow} learners; a larger budget may find a better one."

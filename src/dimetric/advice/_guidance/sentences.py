@@ -18,7 +18,11 @@ CONFIDENCE = 0.95  # of the interval of the score on new data
 
 
 def advice(
-    samples: LabelledSamples, choice: Choice, curve: LearningCurve | None, n_neighbors: int
+    samples: LabelledSamples,
+    choice: Choice,
+    curve: LearningCurve | None,
+    n_neighbors: int,
+    n_fitted: int,
 ) -> list[str]:
     """Return up to three sentences: what to use, what to expect, and what limits the answer.
 
@@ -32,12 +36,14 @@ def advice(
         The learning curve of the chosen distance.
     n_neighbors : int
         Number of nearest neighbours used for predictions.
+    n_fitted : int
+        Number of rows that the saved model was fitted to.
     """
     expected = expected_score(choice, samples.n_folds)
     sentences = [
         _what_to_use(samples, choice, n_neighbors, expected[0]),
         _what_to_expect(samples, *expected),
-        main_limit(samples, choice, curve, expected),
+        main_limit(samples, choice, curve, expected, n_fitted),
     ]
     return [each for each in sentences if each]
 
@@ -98,10 +104,7 @@ def _what_to_use(
     model = choice.best if predicts(choice.learner) else by
     if choice.posterior.right >= CONFIDENT_PROBABILITY:
         return f"Use the saved model, which predicts {target} by {model}."
-    return (
-        f"Use the saved model, which predicts {target} by {model}; that it is better than the "
-        "Euclidean distance is likely, but not certain."
-    )
+    return f"Use the saved model ({model}), which is probably better than the Euclidean distance."
 
 
 def guess_score(samples: LabelledSamples) -> float:
@@ -140,6 +143,7 @@ def _what_to_expect(samples: LabelledSamples, mean: float, low: float, high: flo
 
 
 def _percentages(mean: float, low: float, high: float) -> tuple[str, str]:
-    """Return a score and its interval in percent, with a decimal if the interval is narrow."""
-    digits = 0 if high - low >= 0.015 else 1
+    """Return a score and its interval in percent, with up to 2 decimals if the limits are close."""
+    width = 100 * (high - low)
+    digits = 0 if width >= 1.5 else 1 if width >= 0.15 else 2
     return percent(mean, digits), f"{100 * low:.{digits}f} to {percent(high, digits)}"

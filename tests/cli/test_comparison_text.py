@@ -1,0 +1,86 @@
+"""The text that the verb compare prints, and its progress."""
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import dimetric
+from dimetric.cli._comparison_text import dropped_line, print_results, progress_callback
+
+TIME = "The time limit was reached."
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 2)), np.repeat(["a", "b"], 30)
+    X[:30] += 2
+    found = dimetric.compare(X, y, learners=["LDA", "PCA"], budget=20, random_state=0)
+    found.choice.dropped["LSI"] = TIME
+    return found
+
+
+def printed(comparison, tmp_path, **options):
+    with open(tmp_path / "out.txt", "w+", encoding="utf-8") as file:
+        console = Console(file=file, highlight=False, **options)
+        files = {"report": tmp_path / "a.html", "model": tmp_path / "a.dimetric"}
+        print_results(console, comparison, files, 3.0)
+        file.seek(0)
+        return file.read()
+
+
+def test_order_of_the_text(comparison, tmp_path):
+    text = printed(comparison, tmp_path)
+    n_scores = len(comparison.scores["LDA"])
+    parts = [
+        "vs. Euclidean",
+        f"Means over {n_scores} test folds of all 60 rows.",
+        comparison.choice.verdict,
+        "new folds",
+        *(f"\n- {each}\n" for each in comparison.advice),
+        "Dropped: LSI (too slow",
+        "Written: ",
+    ]
+    places = [text.index(each) for each in parts]
+    assert places == sorted(places)
+
+
+def test_lines_fit_into_a_terminal(comparison, tmp_path):
+    text = printed(comparison, tmp_path, force_terminal=True, width=60, color_system=None)
+    lines = [each for each in text.splitlines() if str(tmp_path) not in each]  # paths stay whole
+    assert max(map(len, lines)) <= 60
+    advice = " ".join(" ".join(lines).split())
+    assert all(each in advice for each in comparison.advice)
+
+
+def test_dropped_learners():
+    assert dropped_line({}) == ""
+    two = dict.fromkeys(["LSI", "ITML"], TIME)
+    line = dropped_line(two)
+    assert line == "Dropped: LSI, ITML (too slow; a larger --budget would include more)."
+    lost = {"LDA": "On 200 rows, its accuracy was 0.750 (Euclidean: 0.840)."}
+    failed = {"PCA": "ValueError: X is odd.\nUse others. Or not."}
+    assert dropped_line(two | lost | failed, 120.0) == (
+        "Dropped: LSI, ITML (too slow; --budget 120 would include all); LDA (behind on 200 rows); "
+        "PCA (X is odd)."
+    )
+
+
+def test_progress_names_the_stage(comparison):
+    shown = []
+
+    def update(n_done, n_total, *, title):
+        shown.append((n_done, n_total, title))
+
+    callback = progress_callback("iris", update)
+    callback("race", 2, 20)
+    assert shown == [(2, 20, "iris: comparing learners")]
+    comparison.compute(callback)
+    titles = list(dict.fromkeys(title for *_, title in shown))
+    assert titles == [
+        f"iris: {each}"
+        for each in (
+            "comparing learners", "learning curve", "explaining the distance", "fitting the model",
+        )
+    ]  # fmt: skip
+    assert (0, None, "iris: fitting the model") in shown
