@@ -43,7 +43,7 @@ def write(tmp_path, content, name="table.csv"):
         "# " + TABLE,
         "# size  weight  colour  class\n" + BODY.replace(",", "  "),
         "\n".join(",".join(f'"{each}"' for each in row.split(",")) for row in TABLE.splitlines()),
-        gzip.compress(TABLE.encode()),
+        gzip.compress(TABLE.encode(), mtime=0),
     ],
 )
 def test_formats_that_need_no_note(tmp_path, content):
@@ -187,7 +187,11 @@ def test_polars_reads_the_same_tables(tmp_path, monkeypatch):
         ("a.csv", b"BZh91AY", "Unsupported compression: a.csv"),
         ("a.parquet", TABLE, "a.parquet holds text, although it is called .parquet. Rename it"),
         ("a.xlsx", TABLE, "a.xlsx holds text, although it is called .xlsx. Rename it to .csv"),
-        ("a.csv", gzip.compress(b"PAR1" + bytes(9)), "a.csv holds a compressed file that is not"),
+        (
+            "a.csv",
+            gzip.compress(b"PAR1" + bytes(9), mtime=0),
+            "a.csv holds a compressed file that is not",
+        ),
         ("a.csv", TABLE + "1,2,3,4,5\n", "line 10 has 5 values instead of 4; remove lines"),
     ],
 )
