@@ -270,12 +270,16 @@ class _Control:
         return slow if len(slow) < len(names) else []
 
     def _drop_slow_references(self, needed: dict[str, float], available: float) -> None:
+        """Drop reference models, the least important one first, until there is time for them."""
         names = [name for name in self._plan.references if name in needed]
-        for name in sorted(names, key=lambda name: -needed[name]):
-            total = sum(needed[each] for each in names if each not in self._dropped)
-            if total > SETTINGS.reference_fraction * available and sum(needed.values()) > available:
-                seconds = needed[name] / (self._stage.options.cv - self._n_checked_folds)
-                self._dropped[name] = self._slowness(seconds)
+        n_left = self._stage.options.cv - self._n_checked_folds
+        if sum(needed.values()) <= available:
+            return
+        while names and sum(map(needed.__getitem__, names)) > (
+            SETTINGS.reference_fraction * available
+        ):
+            name = names.pop()
+            self._dropped[name] = self._slowness(needed[name] / n_left)
 
     def _drop_for_time(self, name: str, reason: str) -> None:
         self._dropped[name] = reason
