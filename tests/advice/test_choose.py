@@ -196,10 +196,11 @@ def test_short_time_still_gives_scores(monkeypatch):
 def test_grids_shrink_to_fit_the_time():
     grid = {"a": [1, 2, 3], "b": [1, 2]}
     options = RaceOptions(3, 5, 1, 0)
-    assert limit_to_time(grid, 1.0, 5 * 19.0, options) == (grid, 1)
-    assert limit_to_time(grid, 1.0, 5 * 19.0 * 2, options) == (grid, 2)
-    assert limit_to_time(grid, 1.0, 5 * 20.0, options, 1.0) == (grid, 1)
-    assert limit_to_time(grid, 1.0, 5 * 13.0, options) == ({"a": [1, 2], "b": [1, 2]}, 1)
+    # Tuning takes 6 x 3 fits in each of 5 folds, one fit follows, and 18 fits after the final.
+    assert limit_to_time(grid, 1.0, 5 * 19.0 + 18, options) == (grid, 1)
+    assert limit_to_time(grid, 1.0, 5 * 19.0 * 2 + 18, options) == (grid, 2)
+    assert limit_to_time(grid, 1.0, 5 * 20.0 + 18, options, 1.0) == (grid, 1)
+    assert limit_to_time(grid, 1.0, 5 * 13.0 + 12, options) == ({"a": [1, 2], "b": [1, 2]}, 1)
     assert limit_to_time(grid, 1.0, 5.0, options) == ({}, 1)
     assert limit_to_time(grid, 1.0, 0.1, options) == ({}, 1)
     assert limit_to_time({}, 0.0, 1.0, options) == ({}, SETTINGS.max_final_repeats)

@@ -12,6 +12,7 @@ from dimetric.kernels.kernel import FUNCTION_PARAMETERS
 KERNELIZED_NCA = "Kernelized NCA"
 REGRESSION_REG = 0.3  # weight of the ridge of learners for numbers
 MAX_KLMNN_ITERATIONS = 50  # more take long, and hardly change the neighbours
+N_ENSEMBLE_MEMBERS = 12  # as accurate on average as the default of 20, in 60 % of the time
 N_KERNEL_COMPONENTS = 5  # of NCA in the space of a kernel
 
 
@@ -49,7 +50,10 @@ def candidate_learners(n_samples: int, n_features: int, kind: str = "classes") -
     n_components = None if full_metric else SETTINGS.n_reduced_components
     learners = {"LDA": dimetric.LDA(), "KDA": kda, "NCA": dimetric.NCA(n_components)}
     if full_metric:
-        learners |= {"MCML": dimetric.MCML(), FAVOURITE: dimetric.MetricEnsembleClassifier()}
+        learners |= {
+            "MCML": dimetric.MCML(),
+            FAVOURITE: dimetric.MetricEnsembleClassifier(n_estimators=N_ENSEMBLE_MEMBERS),
+        }
     learners |= {"PCA": pca, "ANMM": dimetric.ANMM()}
     if full_metric:
         learners |= {

@@ -63,16 +63,17 @@ def choose(
 ) -> Choice:
     """Find the learner with the best score, and test whether it beats the Euclidean distance.
 
-    1. Race: cross-validate all learners in the same folds. In each fold, the training samples
-       determine how features are scaled, and the number of neighbours.
-    2. Final: cross-validate the best learner and the Euclidean distance in new folds. The
-       learner's parameters are tuned within each fold. With 1,000 samples or more, the final uses
-       samples that the race did not use. With fewer samples, the test subtracts an estimate of
-       the luck of the best learner in the race.
+    1. Race: cross-validate all learners in the same folds, on some of the rows at first, and those
+       that are left on more rows. In each fold, the training samples determine how features are
+       scaled, and the number of neighbours. Reference models, which use no distance, take part in
+       the last round. They cannot become the best learner.
+    2. Final: cross-validate the best learner, the Euclidean distance and the best reference model
+       in new folds. The learner's parameters are tuned within each fold. With 1,000 samples or
+       more, the final uses samples that the race did not use. With fewer samples, the test
+       subtracts an estimate of the luck of the best learner in the race.
     3. Tuning: choose the parameters of the best learner on the samples of the race.
 
-    Numbers are predicted by nearest neighbours, too. Reference models of regression are then
-    evaluated in the folds of the race. They cannot become the best learner.
+    Numbers are predicted by nearest neighbours, too.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def choose(
     result = run_race(models, references, race, SETTINGS.race_fraction * seconds)
     scores, dropped = _contenders(result, models)
     best = best_learner(scores, cv)
-    seconds_left = (1 - SETTINGS.tuning_fraction) * (seconds - (perf_counter() - started))
+    seconds_left = (1 - SETTINGS.reserve_fraction) * (seconds - (perf_counter() - started))
     final = _affordable(final, result.fit_times[best], seconds_left)
     rival = best_reference(result.last.references)
     outcome = final_scores(

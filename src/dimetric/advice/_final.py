@@ -99,7 +99,7 @@ def final_scores(
     stage : Stage
         The rows and options.
     seconds : float
-        Approximate time.
+        Approximate time, with that of tuning the parameters after the final.
     """
     options = replace(stage.options, random_state=stage.options.random_state + 1)  # new folds
     n_processes = options.n_jobs or 1
@@ -111,10 +111,11 @@ def final_scores(
         models[reference.name], fixed_seconds = reference.model, reference.seconds
     grid = candidate_grid(best.model, stage.n_features) if _can_tune(stage) else {}
     grid, n_repeats = limit_to_time(grid, best.seconds, seconds, options, fixed_seconds)
+    n_tuning_fits = _n_combinations(grid) * SETTINGS.tuning_folds if grid else 0
     scores, n_repeats, confusion = run_final(
         models,
         stage,
-        seconds,
+        seconds - n_tuning_fits * best.seconds,
         options,
         param_grids={best.name: grid} if grid else None,
         n_repeats=n_repeats,
@@ -237,21 +238,25 @@ def limit_to_time(
     fit_seconds, fixed_seconds : float
         Time of a fit of the tuned model, and of all other fits in a fold.
     seconds : float
-        Time of the final.
+        Time of the final, and of tuning the parameters after it.
     options : RaceOptions
         Number of folds and processes.
     """
     fit_seconds = max(fit_seconds, SETTINGS.min_fit_seconds)
-    fold_seconds = seconds * (options.n_jobs or 1) / options.cv  # if there is one repeat
-    size = _n_combinations(grid)
-    while grid and (size * SETTINGS.tuning_folds + 1) * fit_seconds + fixed_seconds > fold_seconds:
+    n_tuning_fits = _n_combinations(grid) * SETTINGS.tuning_folds if grid else 0
+
+    def repeat_seconds() -> float:
+        fold_seconds = (n_tuning_fits + 1) * fit_seconds + fixed_seconds
+        return options.cv * fold_seconds / (options.n_jobs or 1)
+
+    # After the final, the parameters are tuned once more, in this process.
+    while grid and repeat_seconds() + n_tuning_fits * fit_seconds > seconds:
         longest = max(grid, key=lambda name: len(grid[name]))
         grid = {name: values[:-1] if name == longest else values for name, values in grid.items()}
-        size = _n_combinations(grid)
-        if size == 1:
+        if _n_combinations(grid) == 1:
             grid = {}
-    fits_per_fold = size * SETTINGS.tuning_folds + 1 if grid else 1
-    n_repeats = fold_seconds // (fits_per_fold * fit_seconds + fixed_seconds)
+        n_tuning_fits = _n_combinations(grid) * SETTINGS.tuning_folds if grid else 0
+    n_repeats = (seconds - n_tuning_fits * fit_seconds) // repeat_seconds()
     return grid, int(np.clip(n_repeats, 1, SETTINGS.max_final_repeats))
 
 

@@ -29,7 +29,9 @@ BOOSTING_STEPS = {"max_iter": 50, "learning_rate": 0.2}
 
 
 def reference_models(options: RaceOptions) -> dict[str, Pipeline]:
-    """Return the pipelines of the reference models by name, the fastest first.
+    """Return the pipelines of the reference models by name.
+
+    If the time is short, the last ones are left out first.
 
     Parameters
     ----------

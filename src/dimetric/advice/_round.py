@@ -152,7 +152,7 @@ class _Control:
         n_folds = min((counts[name] for name in self._active()), default=0)
         if n_folds == 0 and len(counts) >= SETTINGS.min_started:
             self._skip_unstarted()
-        elif self._n_checked_folds < n_folds < self._stage.options.cv:
+        elif self._n_checked_folds < n_folds < self._n_wanted:
             self._n_checked_folds = n_folds
             self._save_time(n_folds)
         return set(self._dropped)
@@ -164,7 +164,7 @@ class _Control:
             return True
         active_counts = {counts[name] for name in self._active()}
         seconds_left = self._deadline - perf_counter()
-        if min(active_counts, default=0) >= cv * min(self._plan.n_repeats, min_repeats(cv)):
+        if min(active_counts, default=0) >= self._n_wanted:
             is_complete = len(active_counts) == 1 and counts[BASELINE] % cv == 0
             return seconds_left < (self._repeat_seconds() if is_complete else 0.0)
         # The time may be over before the few models that are left have a score in each fold.
@@ -197,6 +197,12 @@ class _Control:
         return RoundScores(
             scores, found, seconds, dropped, had_no_time, offsets, len(common), n_done
         )
+
+    @property
+    def _n_wanted(self) -> int:
+        """Number of scores that each model should have, if the time is enough."""
+        cv = self._stage.options.cv
+        return cv * min(self._plan.n_repeats, min_repeats(cv))
 
     def _active(self) -> list[str]:
         names = [*self._plan.models, *self._plan.references]
@@ -241,7 +247,7 @@ class _Control:
     def _save_time(self, n_folds: int) -> None:
         """Drop learners if the time is not enough for the folds that are left."""
         options, seconds = self._stage.options, self._seconds()
-        n_left = options.cv - n_folds
+        n_left = self._n_wanted - n_folds
         available = (self._deadline - perf_counter()) * (options.n_jobs or 1)
         needed = {name: n_left * seconds[name] for name in self._active()}
         self._drop_slow_references(needed, available)
@@ -255,7 +261,7 @@ class _Control:
         means = {name: self._mean(name) for name in learners}
         kept = survivors(means, learners, available, self._plan.protected)
         for name in learners.keys() - set(kept):
-            folds = f"In {n_folds} of {options.cv} folds of {self._n_rows} rows"
+            folds = f"In {n_folds} of {self._n_wanted} folds of {self._n_rows} rows"
             self._drop_for_time(name, score_sentence(folds, means, name, options.task))
 
     def _too_slow(self, needed: Mapping[str, float], available: float) -> list[str]:
@@ -270,12 +276,16 @@ class _Control:
         return slow if len(slow) < len(names) else []
 
     def _drop_slow_references(self, needed: dict[str, float], available: float) -> None:
+        """Drop reference models, the least important one first, until there is time for them."""
         names = [name for name in self._plan.references if name in needed]
-        for name in sorted(names, key=lambda name: -needed[name]):
-            total = sum(needed[each] for each in names if each not in self._dropped)
-            if total > SETTINGS.reference_fraction * available and sum(needed.values()) > available:
-                seconds = needed[name] / (self._stage.options.cv - self._n_checked_folds)
-                self._dropped[name] = self._slowness(seconds)
+        n_left = self._n_wanted - self._n_checked_folds
+        if sum(needed.values()) <= available:
+            return
+        while names and sum(map(needed.__getitem__, names)) > (
+            SETTINGS.reference_fraction * available
+        ):
+            name = names.pop()
+            self._dropped[name] = self._slowness(needed[name] / n_left)
 
     def _drop_for_time(self, name: str, reason: str) -> None:
         self._dropped[name] = reason

@@ -21,8 +21,6 @@ class RaceSettings:
         Largest fraction of that time for the race. The final and the tuning use what is left.
     reference_fraction : float
         Largest fraction of the time of the race for reference models, if the time is short.
-    tuning_fraction : float
-        Fraction of the time after the race for tuning the best learner.
     round_fraction : float
         Largest fraction of the remaining time of the race for a round on some of the rows.
     first_fold_fraction : float
@@ -30,6 +28,8 @@ class RaceSettings:
         first few learners.
     min_started : int
         Number of learners that have a first fit in any case.
+    reserve_fraction : float
+        Fraction of the time after the race that is not planned for fits.
     grace_fraction : float
         A round that the time is not enough for ends after its deadline: at most this fraction of
         its time later.
@@ -123,10 +123,10 @@ class RaceSettings:
     choice_fraction: float = 0.8
     race_fraction: float = 0.5
     reference_fraction: float = 0.3
-    tuning_fraction: float = 0.1
     round_fraction: float = 0.4
     first_fold_fraction: float = 0.4
     min_started: int = 8
+    reserve_fraction: float = 0.05
     grace_fraction: float = 0.1
     max_learner_fraction: float = 0.5
     min_round_rows: int = 150
