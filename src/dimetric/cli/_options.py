@@ -36,10 +36,7 @@ Drop = Annotated[
     str, typer.Option(metavar="COLUMNS", help="Columns to ignore, separated by commas.")
 ]
 Missing = Annotated[
-    str,
-    typer.Option(
-        metavar="drop|impute", help="'drop' rows with missing values, or 'impute' the values."
-    ),
+    str, typer.Option(help="'drop' rows with missing values, or 'impute' the values.")
 ]
 ModelFile = Annotated[
     Path, typer.Argument(help="Model file written by `dimetric fit` or `dimetric compare`.")
