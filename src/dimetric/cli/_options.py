@@ -19,18 +19,24 @@ Data = Annotated[list[Path], typer.Argument(help=TABLE_HELP)]
 Target = Annotated[
     str | None,
     typer.Option(
+        metavar="COLUMN",
         help="Target column with the classes or numbers to predict: its name, or its number "
-        "(0: first, -1: last)."
+        "(0: first, -1: last). (Default: the column 'class', 'target', 'label' or 'y', or else "
+        "the last column.)",
     ),
 ]
 TargetKind = Annotated[
     str | None,
     typer.Option(
+        metavar="KIND",
         help="How to read the target: as 'classes', 'ordinal' numbers or 'continuous' numbers. "
-        "(Default: strings and few distinct integers are classes, other numbers continuous.)"
+        "(Default: 'classes' for strings and for few distinct integers, 'continuous' for other "
+        "numbers.)",
     ),
 ]
-Drop = Annotated[str, typer.Option(help="Columns to ignore, separated by commas.")]
+Drop = Annotated[
+    str, typer.Option(metavar="COLUMNS", help="Columns to ignore, separated by commas.")
+]
 Missing = Annotated[
     str,
     typer.Option(
@@ -64,13 +70,17 @@ Sql = Annotated[
 Results = Annotated[
     Path | None,
     typer.Option(
+        metavar="FILE",
         help="File to write. The extension selects CSV, Parquet or NPZ. "
-        "(Default: CSV to standard output.)"
+        "(Default: CSV to standard output.)",
     ),
 ]
 Keep = Annotated[
     str,
-    typer.Option(help="Columns to copy to the output, such as an id, separated by commas."),
+    typer.Option(
+        metavar="COLUMNS",
+        help="Columns to copy to the output, such as an id, separated by commas.",
+    ),
 ]
 Header = Annotated[
     bool | None,
@@ -79,13 +89,16 @@ Header = Annotated[
 Learners = Annotated[
     str,
     typer.Option(
+        metavar="NAMES",
         help="Learners to compare, separated by commas. "
-        "(Default: all that are fast enough for the size of the table.)"
+        "(Default: all that are fast enough for the size of the table.)",
     ),
 ]
 LearnerOptions = Annotated[
     list[str] | None,
-    typer.Option(help="Parameter of the learner, for example n_components=2. Repeatable."),
+    typer.Option(
+        metavar="NAME=VALUE", help="Parameter of the learner, such as n_components=2. Repeatable."
+    ),
 ]
 NeighborCount = Annotated[
     int, typer.Option(min=1, help="Number of nearest neighbours used for predictions.")

@@ -68,4 +68,5 @@ def _improve_message(error: Any) -> None:
         error.message = f"There is no option {error.option_name}. {hint}"
         error.possibilities = None  # these would be printed in parentheses
     if hasattr(error, "format_message"):
-        error.message = one_line(error.message)
+        # Some versions of Typer check values with pydantic, which adds these words.
+        error.message = one_line(error.message).replace("Value error, ", "")

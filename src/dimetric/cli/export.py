@@ -77,13 +77,14 @@ SqlColumns = Annotated[
 
 def export(
     model: ModelFile,
-    out: Annotated[Path, typer.Option(help="File to write.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write.")],
     data: SamplesTable = None,
     to: Annotated[
         Format | None,
         typer.Option(
-            help="Format to write. (Default: from the extension of --out: .onnx, .py for numpy, "
-            ".faiss, .usearch.)"
+            metavar="FORMAT",
+            help="Format to write: onnx, numpy, faiss, usearch, duckdb or postgres. (Default: the "
+            "format that --out ends with: .onnx, .py for numpy, .faiss or .usearch.)",
         ),
     ] = None,
     id: Id = None,

@@ -37,14 +37,18 @@ MAX_SHOWN_CLASSES = 10
 
 def fit(
     data: Data,
-    out: Annotated[Path, typer.Option(help="Model file to write, with the extension .dimetric.")],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="Model file to write, with the extension .dimetric."),
+    ],
     target: Target = None,
     target_kind: TargetKind = None,
     learner: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
             help="Name of a learner, such as NCA, LMNN or PCA, or 'Euclidean'. (Default: NCA for "
-            "classes, MLKR with reg=0.3 for numbers.)"
+            "classes, MLKR with reg=0.3 for numbers.)",
         ),
     ] = None,
     option: LearnerOptions = None,

@@ -35,24 +35,35 @@ MAX_CELL_LENGTH = 28  # characters of a value in the printed table
 
 RowIndex = Annotated[
     int,
-    typer.Option(help="Row index: 0 is the first row after the header, -1 the last complete row."),
+    typer.Option(
+        metavar="N",
+        help="Number of the row: 0 is the first row after the header, -1 the last complete row.",
+    ),
 ]
 ClassColumn = Annotated[
     str | None,
-    typer.Option(help="Column with the classes. (Default: the target column of the model.)"),
+    typer.Option(
+        metavar="COLUMN",
+        help="Column with the classes. (Default: the target column of the model.)",
+    ),
 ]
 Show = Annotated[
     str | None,
-    typer.Option(help="Columns to show, separated by commas. (Default: the first 3 features.)"),
+    typer.Option(
+        metavar="COLUMNS",
+        help="Columns to show, separated by commas. (Default: the first 3 features.)",
+    ),
 ]
-Picture = Annotated[Path | None, typer.Option(help="Plot to write: a .png, .svg or .pdf file.")]
+Picture = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Plot to write: a .png, .svg or .pdf file.")
+]
 
 
 def neighbors(
     model: ModelFile,
     data: NewData,
     row: RowIndex,
-    k: Annotated[int, typer.Option(min=1, help="Number of neighbours.")] = 10,
+    k: Annotated[int, typer.Option(min=1, help="Number of neighbours to show.")] = 10,
     target: ClassColumn = None,
     show: Show = None,
     out: Picture = None,
@@ -61,7 +72,10 @@ def neighbors(
     sql: Sql = None,
     json: Json = False,
 ) -> None:
-    """Show the nearest neighbours of a row under the Euclidean and the learned distance."""
+    """Show the nearest neighbours of a row under the Euclidean and the learned distance.
+
+    Neighbours that only one of the two distances has are marked as new or lost.
+    """
     import dimetric
     from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile

@@ -9,6 +9,8 @@ from dimetric.cli._checks import results_file
 from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results, Sheet, Sql
 from dimetric.cli._terminal import counted, print_json, print_lines, wrote
 
+MAX_SHOWN_CLASSES = 8  # in the line about the written file
+
 
 def predict(
     model: ModelFile,
@@ -54,6 +56,8 @@ def predict(
     if json:
         print_json(summary | {"classes": results.counts})
     elif out is not None:
-        shown = ", ".join(f"{name} {count}" for name, count in results.counts.items() if count)
-        line = f"{counted(reader.n_rows, 'row')}: {shown}" if shown else ""
-        print_lines(wrote(out, line or counted(reader.n_rows, "row")), out=out)
+        size = counted(reader.n_rows, "row")
+        counts = [f"{name} {count}" for name, count in results.counts.items() if count]
+        if len(counts) > MAX_SHOWN_CLASSES:
+            counts[MAX_SHOWN_CLASSES:] = ["..."]
+        print_lines(wrote(out, f"{size}: {', '.join(counts)}" if counts else size), out=out)
