@@ -118,7 +118,7 @@ def test_all_values_are_escaped(drawn, record):
     assert not re.search(r"https?:", content)
     for words in (
         f"table {EVIL}: comparison of distances", f"classes in column {EVIL} & [red].", "a & b",
-        "LDA <b> is better than Euclidean (97 % probability).", "slow <i> was dropped. <u>no",
+        "LDA <b> is better than Euclidean (97 % probability).", "Dropped: slow <i>. <u>no",
         "{{ 7 * 7 }} {% for %}", "$x^2$ \\alpha", "עברית",
         f"Data {EVIL}.csv: 60 rows, 6 features, 3 classes", "12 s. Random seed: 7.",
         f"dimetric predict {shlex.quote(record.model_file)} new.csv", "Python <3>",
@@ -398,4 +398,4 @@ def test_learners_dropped_for_one_reason_share_a_note(record):
         record.choice, dropped={"A": "It is slow.", "B": "It failed.", "C": "It is slow."}
     )
     words = Page(render_report(replace(record, choice=choice))).words
-    assert "A and C were dropped. It is slow. B was dropped. It failed." in words
+    assert "Dropped: A, C. It is slow. Dropped: B. It failed." in words

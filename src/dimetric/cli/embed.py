@@ -97,7 +97,7 @@ Scale = Annotated[
     str,
     typer.Option(
         help="Scale features to zero mean and unit variance ('standard'), to [0, 1] ('minmax'), "
-        "or not at all ('none')."
+        "by their median and quartiles ('robust'), or not at all ('none')."
     ),
 ]
 

@@ -204,14 +204,7 @@ def _dropped_notes(choice: Choice) -> list[str]:
     names_by_reason: dict[str, list[str]] = {}
     for name, reason in choice.dropped.items():
         names_by_reason.setdefault(reason, []).append(name)
-    return [
-        f"{_listed(names)} {'was' if len(names) == 1 else 'were'} dropped. {reason}"
-        for reason, names in names_by_reason.items()
-    ]
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return [f"Dropped: {', '.join(names)}. {reason}" for reason, names in names_by_reason.items()]
 
 
 def _usage(record: ReportRecord) -> list[str]:
