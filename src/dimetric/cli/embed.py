@@ -160,7 +160,7 @@ def embed(
         return
     print_notes(*notes)
     n, d = embedded.X.shape
-    sizes = f"{n} rows, from {d} features to {embedded.Z.shape[1]} dimensions"
+    sizes = f"{n:,} rows, from {d:,} features to {embedded.Z.shape[1]} dimensions"
     lines = [f"{type(model).__name__}: {sizes}, {embedded.seconds:.1f} s"]
     if embedded.quality is not None:
         lines += quality_lines(embedded.quality, show_all=all_scores)
