@@ -389,7 +389,7 @@ def test_long_class_names_stay_distinct(record):
     legend = re.search('<ul class="legend">(.*?)</ul>', content, re.DOTALL)[1]
     assert legend.count("<li>") == 14
     assert re.search(
-        r"--light:#0072B2;--dark:#2F8FD8\">●</i> population number 0 of[^<]*</li>", legend
+        r"--light:#0072B2;--dark:#2F8FD8\">●</i> population number 0 [^<]*</li>", legend
     )
 
 
@@ -399,3 +399,22 @@ def test_learners_dropped_for_one_reason_share_a_note(record):
     )
     words = Page(render_report(replace(record, choice=choice))).words
     assert "Dropped: A, C. It is slow. Dropped: B. It failed." in words
+
+
+@pytest.mark.parametrize(("chosen", "sentence"), [
+    (("n_neighbors", "scale"), "The number of neighbours and the scaling of features were chosen"),
+    (("n_neighbors",), "The number of neighbours was chosen in each fold, from its training rows."),
+    (("scale",), "The scaling of features was chosen in each fold, from its training rows."),
+])  # fmt: skip
+def test_page_says_what_was_chosen_in_each_fold(record, chosen, sentence):
+    assert "classified by its 3 nearest neighbours" in Page(render_report(record)).words
+    choice = replace(record.choice)
+    object.__setattr__(choice, "chosen_in_folds", chosen)
+    words = Page(render_report(replace(record, choice=choice))).words
+    assert sentence in words
+    assert ("classified by its nearest neighbours" in words) == ("n_neighbors" in chosen)
+
+
+def test_one_neighbor(record):
+    words = Page(render_report(replace(record, n_neighbors=1))).words
+    assert "classified by its nearest neighbour under" in words

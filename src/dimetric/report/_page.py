@@ -69,6 +69,7 @@ def render_report(record: ReportRecord) -> str:
             distribution=_distribution(record) if is_regression else {},
             errors=_mean_errors(insight),
             outcomes=_outcomes(choice, record.rope),
+            class_names={} if is_regression else changes.short_classes(record.y),
             listed_classes=_first_bars(record.classes),
             listed_features=_first_bars(insight.importance),
             dropped_notes=_dropped_notes(choice),
