@@ -124,7 +124,7 @@ def embed(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Embed a table in few dimensions, write a plot or coordinates, and print quality scores."""
+    """Map a table to two dimensions, write a plot or the coordinates, and print quality scores."""
     from dimetric.advice._by_name import embedding_by_name, short_name
     from dimetric.advice._embed import embed_table, needs_classes
     from dimetric.advice._model import SCALERS
