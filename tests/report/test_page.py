@@ -389,7 +389,7 @@ def test_long_class_names_stay_distinct(record):
     legend = re.search('<ul class="legend">(.*?)</ul>', content, re.DOTALL)[1]
     assert legend.count("<li>") == 14
     assert re.search(
-        r"--light:#0072B2;--dark:#2F8FD8\">●</i> population number 0 [^<]*</li>", legend
+        r"--light:#0072B2;--dark:#2F8FD8\">●</i> population number 0[^<]*</li>", legend
     )
 
 
