@@ -118,7 +118,7 @@ def test_all_values_are_escaped(drawn, record):
     assert not re.search(r"https?:", content)
     for words in (
         f"table {EVIL}: comparison of distances", f"classes in column {EVIL} & [red].", "a & b",
-        "LDA <b> is better than Euclidean (97 % probability).", "slow <i> was dropped. <u>no",
+        "LDA <b> is better than Euclidean (97 % probability).", "Dropped: slow <i>. <u>no",
         "{{ 7 * 7 }} {% for %}", "$x^2$ \\alpha", "עברית",
         f"Data {EVIL}.csv: 60 rows, 6 features, 3 classes", "12 s. Random seed: 7.",
         f"dimetric predict {shlex.quote(record.model_file)} new.csv", "Python <3>",
@@ -417,7 +417,7 @@ def test_long_class_names_stay_distinct(record):
     legend = re.search('<ul class="legend">(.*?)</ul>', content, re.DOTALL)[1]
     assert legend.count("<li>") == 14
     assert re.search(
-        r"--light:#0072B2;--dark:#2F8FD8\">●</i> population number 0 of[^<]*</li>", legend
+        r"--light:#0072B2;--dark:#2F8FD8\">●</i> population number 0[^<]*</li>", legend
     )
 
 
@@ -426,4 +426,23 @@ def test_learners_dropped_for_one_reason_share_a_note(record):
         record.choice, dropped={"A": "It is slow.", "B": "It failed.", "C": "It is slow."}
     )
     words = Page(render_report(replace(record, choice=choice))).words
-    assert "A and C were dropped. It is slow. B was dropped. It failed." in words
+    assert "Dropped: A, C. It is slow. Dropped: B. It failed." in words
+
+
+@pytest.mark.parametrize(("chosen", "sentence"), [
+    (("n_neighbors", "scale"), "The number of neighbours and the scaling of features were chosen"),
+    (("n_neighbors",), "The number of neighbours was chosen in each fold, from its training rows."),
+    (("scale",), "The scaling of features was chosen in each fold, from its training rows."),
+])  # fmt: skip
+def test_page_says_what_was_chosen_in_each_fold(record, chosen, sentence):
+    assert "classified by its 3 nearest neighbours" in Page(render_report(record)).words
+    choice = replace(record.choice)
+    object.__setattr__(choice, "chosen_in_folds", chosen)
+    words = Page(render_report(replace(record, choice=choice))).words
+    assert sentence in words
+    assert ("classified by its nearest neighbours" in words) == ("n_neighbors" in chosen)
+
+
+def test_one_neighbor(record):
+    words = Page(render_report(replace(record, n_neighbors=1))).words
+    assert "classified by its nearest neighbour under" in words

@@ -19,7 +19,8 @@ from dimetric.quality._embedding import EmbeddingQuality, embedding_quality
 __all__ = ["EmbeddedTable", "embed_table", "needs_classes"]
 
 MAX_EXACT_ROWS = 5_000  # larger tables are scored on a sample, and embedded with landmarks
-N_SCORED_ROWS = 2_000  # size of that sample
+MIN_SAMPLE, MAX_SAMPLE = 200, 2_000  # size of that sample
+MAX_SCORED_PAIRS = 20_000_000  # of a row of the sample and another row
 N_LANDMARKS = 1_000  # number of landmarks, for methods that need n^2 time otherwise
 # Largest tables that slow methods embed within a few minutes. They cannot map new rows.
 MAX_EMBEDDED_ROWS = {"TSNE": 5_000, "UMAP": 50_000, "PaCMAP": 50_000, "TRIMAP": 50_000}
@@ -212,8 +213,9 @@ def _quality(
     notes = []
     if k < n_neighbors:
         notes.append(f"The scores use {k} neighbours, because there are only {n} rows.")
-    sample_size = N_SCORED_ROWS if n > MAX_EXACT_ROWS else None
-    if sample_size:
+    sample_size = None
+    if n > MAX_EXACT_ROWS:
+        sample_size = int(np.clip(MAX_SCORED_PAIRS // n, MIN_SAMPLE, MAX_SAMPLE))
         notes.append(f"The scores are means over a random {sample_size:,} of {n:,} rows.")
     classes = None if y is None or are_numbers(y) else y
     with warnings.catch_warnings(record=True) as caught:

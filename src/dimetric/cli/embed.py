@@ -100,7 +100,7 @@ Scale = Annotated[
     str,
     typer.Option(
         help="Scale features to zero mean and unit variance ('standard'), to [0, 1] ('minmax'), "
-        "or not at all ('none')."
+        "by their median and quartiles ('robust'), or not at all ('none')."
     ),
 ]
 
@@ -130,7 +130,7 @@ def embed(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Embed a table in few dimensions, write a plot or coordinates, and print quality scores."""
+    """Map a table to two dimensions, write a plot or the coordinates, and print quality scores."""
     from dimetric.advice._by_name import embedding_by_name, short_name
     from dimetric.advice._embed import embed_table, needs_classes
     from dimetric.advice._model import SCALERS
@@ -176,7 +176,7 @@ def embed(
         return
     print_notes(*notes)
     n, d = embedded.X.shape
-    sizes = f"{n} rows, from {d} features to {embedded.Z.shape[1]} dimensions"
+    sizes = f"{n:,} rows, from {d:,} features to {embedded.Z.shape[1]} dimensions"
     lines = [f"{type(model).__name__}: {sizes}, {embedded.seconds:.1f} s"]
     if embedded.quality is not None:
         lines += quality_lines(embedded.quality, show_all=all_scores)

@@ -111,7 +111,7 @@ class ComparisonDisplay(Display):
             self.baseline_ = ax.axvline(
                 base.mean, color=theme_of(ax).colors[1], linestyle="--", linewidth=1, zorder=1
             )
-        ax.set_yticks(range(len(rows)), [plain_text(row.learner, 28) for row in rows])
+        ax.set_yticks(range(len(rows)), [plain_text(row.learner, 34) for row in rows])
         ax.tick_params(axis="y", length=0)
         ax.set_ylim(len(rows) - 0.4, -0.6)
         ax.set_xlabel(plain_text(self.score_name))

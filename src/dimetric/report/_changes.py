@@ -50,7 +50,8 @@ def examples(record: ReportRecord) -> list[_Example]:
     return [_example(record, each) for each in [*corrected, *new]]
 
 
-def _short_classes(y: "np.ndarray") -> dict[str, str]:
+def short_classes(y: "np.ndarray") -> dict[str, str]:
+    """Return a short and distinct name of each class, by its name."""
     names = sorted({str(each) for each in y})
     return dict(zip(names, distinct_names(names, MAX_LABEL_LENGTH), strict=True))
 
@@ -58,7 +59,7 @@ def _short_classes(y: "np.ndarray") -> dict[str, str]:
 def _example(record: ReportRecord, changed: ChangedNeighbors) -> _Example:
     y, predictions = record.y, record.insight.predictions
 
-    names = {} if predictions is not None else _short_classes(y)
+    names = {} if predictions is not None else short_classes(y)
 
     def shown(label: Any) -> str:
         return names[str(label)] if predictions is None else number_text(float(label))

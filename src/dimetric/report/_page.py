@@ -69,6 +69,7 @@ def render_report(record: ReportRecord) -> str:
             distribution=_distribution(record) if is_regression else {},
             errors=_mean_errors(insight),
             outcomes=_outcomes(choice, record.rope),
+            class_names={} if is_regression else changes.short_classes(record.y),
             listed_classes=_first_bars(record.classes),
             listed_features=_first_bars(insight.importance),
             dropped_notes=_dropped_notes(choice),
@@ -204,11 +205,4 @@ def _dropped_notes(choice: Choice) -> list[str]:
     names_by_reason: dict[str, list[str]] = {}
     for name, reason in choice.dropped.items():
         names_by_reason.setdefault(reason, []).append(name)
-    return [
-        f"{_listed(names)} {'was' if len(names) == 1 else 'were'} dropped. {reason}"
-        for reason, names in names_by_reason.items()
-    ]
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return [f"Dropped: {', '.join(names)}. {reason}" for reason, names in names_by_reason.items()]

@@ -22,6 +22,8 @@ MAX_HEAT_MAP_FEATURES = 20  # rows and columns whose names stay readable
 MAX_LEGEND_CLASSES = 12  # lines of a legend as high as the plot
 MAX_LABEL_LENGTH = 14  # characters
 MAX_AXIS_NAME_LENGTH = 32  # characters
+MAX_TICK_LENGTH = 18  # characters of a feature beside the heat map
+MAX_MARK_NAME_LENGTH = 22  # characters of a class in the legend of the page
 POINT_AREA = 16  # of a row in a plot of predictions, in square points
 MAX_POINT_COUNT = 20  # rows with equal numbers that enlarge a point
 AXIS_MARGIN = 0.04  # between the points and the edge of a plot, relative to the range of the points
@@ -244,7 +246,7 @@ def class_legend(y: np.ndarray) -> list[ClassMark]:
     classes, _ = sorted_classes(np.unique(y.astype(str)))
     if len(classes) <= MAX_LEGEND_CLASSES:
         return []
-    names = distinct_names(list(classes), MAX_AXIS_NAME_LENGTH)
+    names = distinct_names(list(classes), MAX_MARK_NAME_LENGTH)
     pairs = zip(LIGHT.class_styles(len(names)), DARK.class_styles(len(names)), strict=True)
     return [
         ClassMark(name, GLYPHS[light.marker][not light.filled], light.color, dark.color)
@@ -258,5 +260,5 @@ def _heat_map(metric: np.ndarray, names: list[str]) -> Picture:
 
     largest = np.argsort(-np.diag(metric), kind="stable")[:MAX_HEAT_MAP_FEATURES]
     shown = np.sort(largest)
-    labels = distinct_names([names[i] for i in shown], MAX_LABEL_LENGTH)
+    labels = distinct_names([names[i] for i in shown], MAX_TICK_LENGTH)
     return draw_picture(4.6, MetricDisplay(metric[np.ix_(shown, shown)], feature_names=labels))

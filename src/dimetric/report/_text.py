@@ -67,7 +67,7 @@ def distinct_names(names: Sequence[object], max_length: int) -> list[str]:
     """Shorten names so that they stay distinct.
 
     The middle or the end of long names is omitted, or the parts that all names have in common. If
-    this does not help, numbers are appended.
+    some are still equal, numbers are appended to these.
 
     Examples
     --------
@@ -75,13 +75,19 @@ def distinct_names(names: Sequence[object], max_length: int) -> list[str]:
     ['group 1 of …', 'group 2 of …']
     >>> distinct_names(["height of the left part", "height of the right part"], 12)
     ['…left…', '…right…']
+    >>> distinct_names(["age", "the month of birth", "the month in birth"], 8)
+    ['age', 'the …rth 1', 'the …rth 2']
     """
-    n_distinct, short = len(set(map(str, names))), list[str]()
+    n_distinct = len(set(map(str, names)))
     for shorten in (_cut_middles, _cut_ends, _without_common_parts):
         short = shorten(names, max_length) if names else []
         if len(set(short)) == n_distinct:
             return short
-    return [f"{name} {i + 1}" for i, name in enumerate(short)]
+    short = _cut_middles(names, max_length)
+    return [
+        f"{name} {short[: i + 1].count(name)}" if short.count(name) > 1 else name
+        for i, name in enumerate(short)
+    ]
 
 
 def _cut_middles(names: Sequence[object], max_length: int) -> list[str]:
