@@ -159,5 +159,5 @@ def test_queries_of_other_files(tmp_path):
 def test_without_duckdb(tmp_path, monkeypatch):
     FRAME.to_csv(tmp_path / "a.csv", index=False)
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(ImportError, match=r"requires duckdb: pip install 'dimetric\[sql\]'"):
+    with pytest.raises(ImportError, match=r"require duckdb: pip install 'dimetric\[sql\]'"):
         TableFile.open(tmp_path / "a.csv", sql="SELECT * FROM data").read()

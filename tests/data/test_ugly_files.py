@@ -87,6 +87,13 @@ def test_two_header_lines_are_joined(tmp_path, first):
     check(TableFile.open(write(tmp_path, f"{first}\n{TABLE}")), JOINED, [note])
 
 
+def test_merged_cells_above_the_header():
+    rows = [["Name", "Sales", "", "Kind"], ["", "Q1", "Q2", ""], *[["x", "1", "2", "u"]] * 3]
+    assert find_header(rows).names == ("Name", "Sales Q1", "Sales Q2", "Kind")
+    rows = [["Measure", "", "Other"], ["size", "weight", "kind"], *[["1", "2", "u"]] * 3]
+    assert find_header(rows).names == ("Measure size", "Measure weight", "Other kind")
+
+
 def check(file, names, notes):
     """Whole table and chunks have the values of ROWS."""
     assert file.column_names() == names

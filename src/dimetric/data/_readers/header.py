@@ -244,11 +244,13 @@ def _has_two_header_rows(body: Sequence[Row], decimal: str) -> bool:
     """
     if len(body) < 4 or any(is_number(each, decimal) for each in body[1]):
         return False
-    names = [each for each in body[0][1:]]
-    is_ambiguous = len(set(names)) < len(names) and len(body[0]) == len(body[1])
+    first, second = body[0], body[1]
+    names = first[1:]
+    lacks_name = any(not above and below for above, below in zip(names, second[1:], strict=False))
+    is_ambiguous = len(first) == len(second) and (lacks_name or len(set(names)) < len(names))
     numeric = _numeric_columns(body[2:], decimal)
-    has_all = len(numeric) >= 2 and all(i < len(body[1]) and body[1][i] for i in numeric)
-    return is_ambiguous and has_all and any(body[0][1:])
+    has_all = len(numeric) >= 2 and all(i < len(second) and second[i] for i in numeric)
+    return is_ambiguous and has_all and any(names)
 
 
 def _joined_names(first: Row, second: Row) -> tuple[str, ...]:

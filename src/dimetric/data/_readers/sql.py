@@ -177,7 +177,10 @@ def _duckdb() -> Any:
     try:
         import duckdb
     except ImportError:
-        raise ImportError("This query requires duckdb: pip install 'dimetric[sql]'.") from None
+        raise ImportError(
+            "DuckDB databases and queries of table files require duckdb: pip install "
+            "'dimetric[sql]'."
+        ) from None
     return duckdb
 
 
