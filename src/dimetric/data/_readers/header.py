@@ -13,6 +13,7 @@ from dimetric.data._missing import NUMBER_MISSING_MARKERS, marks_missing
 
 MAX_COLUMN_DIGITS = 9  # of a column number
 MAX_TITLE_ROWS = 50
+LONGEST_UNIT = 6  # characters of a single unit, such as [kWh]
 # These patterns take linear time for any string, because a string can match each of their repeated
 # parts in only one way.
 POINT_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
@@ -190,6 +191,8 @@ def _n_titles(rows: Sequence[Row], decimal: str) -> int:
 def _is_title(rows: Sequence[Row], i: int, width: int, decimal: str) -> bool:
     """Return whether a row above the data is a title or comment, and not the column names."""
     row = rows[i]
+    if width == 1:
+        return False
     n_filled = sum(map(bool, row))
     if len(row) < width - 1 or not n_filled:
         return True
@@ -266,10 +269,14 @@ def _second_row_holds_units(body: Sequence[Row], decimal: str) -> bool:
         return False
     row, below = body[1], body[2:]
     numeric = _numeric_columns(below, decimal)
-    if all(not each or RULE.fullmatch(each) for each in row):
+    if any(row) and all(not each or RULE.fullmatch(each) for each in row):
         return True
     if not _is_text_above_numbers(row, numeric, decimal):
         return False
+    texts = [each for each in row if not _is_empty(each)]
+    if len(texts) == 1 or len(numeric) == 1:
+        # A value such as "unknown" is more likely than units.
+        return len(texts) == 1 and len(texts[0]) <= LONGEST_UNIT
     for i, each in enumerate(row):
         if i in numeric or _is_empty(each) or IN_BRACKETS.fullmatch(each):
             continue
