@@ -258,14 +258,13 @@ def test_types_of_arrow_files(tmp_path, extension):
 def test_all_nested_columns_are_refused_at_once(tmp_path, extension):
     path = write_arrow(NESTED, tmp_path / f"a{extension}")
     names = ["list", "struct", "map", "fixed", "binary", "large"]
-    sentence = (
-        r"Columns 'list', 'struct', 'map', 'fixed', 'binary' and 'large' hold bytes, lists, maps "
-        r"or structs, which cannot be features\. .* --drop 'list,struct,map,fixed,binary,large'"
-    )
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=r"hold.* (lists|bytes).* cannot be features") as raised:
         read_table(path)
+    assert all(f"'{name}'" in str(raised.value) for name in names)
     assert read_table(path, drop=names).feature_names == ("a",)
     assert list(next(TableFile.open(path).chunks())) == ["a", "class"]
+    with pytest.raises(ValueError, match="'map' holds maps, so it cannot be the target"):
+        TableFile.open(path).read("map")
     model = dimetric.PCA(1).fit([[1.0], [2.0]])
     with pytest.raises(ValueError, match="--keep: column 'list' holds lists"):
         list(FeatureReader(model, TableFile.open(path), ["list"], option="--keep"))
