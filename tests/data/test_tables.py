@@ -177,7 +177,7 @@ def test_all_nested_columns_are_refused_at_once():
         {"a": [1, 2], "tags": [["x"], ["y"]], "where": [{"x": 1}, None], "class": ["u", "v"]}
     )
     for each in (frame, pl.DataFrame(frame.to_dict("list"))):
-        with pytest.raises(ValueError, match=r"'tags'.* 'where' .*cannot be features"):
+        with pytest.raises(ValueError, match="Columns 'tags' and 'where' hold lists or structs"):
             read_table(each)
         assert read_table(each, drop=["tags", "where"]).feature_names == ("a",)
 
