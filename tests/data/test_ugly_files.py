@@ -84,11 +84,21 @@ def test_skipped_lines_are_noted(tmp_path, content, note):
 
 @pytest.mark.parametrize("first", ["Measure,,Other,", "Measure,Measure,Other,Other"])
 def test_two_header_lines_are_joined(tmp_path, first):
-    note = "Joined two lines of column names, for example 'Other class'."
+    note = "Joined two lines of column names, for example 'Measure weight'."
     check(TableFile.open(write(tmp_path, f"{first}\n{TABLE}")), JOINED, [note])
 
 
+def test_many_titles_above_the_header():
+    rows = [["name", "age", "city", "kind"], *[["x", "1", "y", "u"]] * 3]
+    for titles in ([["A", "", "", ""]] * 8, [["Date", "2024", "", ""], ["By", "Bob", "", ""]]):
+        assert find_header([*titles, *rows])[:4] == (len(titles), 1, (), False)
+    texts = [["name", "city", "kind"], ["x", "y", "u"], ["z", "y", "u"]]
+    assert find_header([["A", "", ""], ["", "", ""], *texts]).n_titles == 2
+
+
 def test_merged_cells_above_the_header():
+    rows = [["Who", "", "Other"], ["name", "age", "kind"], *[["x", "2", "u"]] * 3]
+    assert find_header(rows).names == ("Who name", "Who age", "Other kind")
     rows = [["Name", "Sales", "", "Kind"], ["", "Q1", "Q2", ""], *[["x", "1", "2", "u"]] * 3]
     assert find_header(rows).names == ("Name", "Sales Q1", "Sales Q2", "Kind")
     rows = [["Measure", "", "Other"], ["size", "weight", "kind"], *[["1", "2", "u"]] * 3]
