@@ -3,6 +3,8 @@
 import gzip
 import json
 import sqlite3
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -141,6 +143,15 @@ def test_sheets_and_queries(run, wine):
     done = run("fit", database, "--sql", "DROP TABLE wine", "--out", model)
     assert done.exit_code == 1
     assert "must be one SELECT statement" in str(done.exception)
+
+
+@pytest.mark.slow
+def test_duckdb_reports_no_leaks(wine):
+    database, model = convert(wine, "duckdb"), wine.with_name("a.dimetric")
+    words = ["fit", database, "--target", "kind", "--learner", "LDA", "--out", model]
+    command = [sys.executable, "-m", "dimetric", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "leak" not in done.stderr
 
 
 @pytest.mark.parametrize(

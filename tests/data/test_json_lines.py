@@ -57,9 +57,10 @@ def test_objects_are_flattened_and_lists_are_refused(tmp_path):
     ] + [{"a": None, "class": "x"}]
     path = write(tmp_path / "a.json", json.dumps(records))
     assert TableFile.open(path).column_names() == ["a.b.c", "a.d", "tags", "more", "none", "class"]
-    sentence = r"Columns 'tags' and 'more' hold lists.* --drop 'tags,more' on the command line"
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=r"'tags'.* 'more' .*lists, which cannot be features"):
         read_table(path, missing="impute")
+    with pytest.raises(ValueError, match="'tags' holds lists, so it cannot be the target"):
+        TableFile.open(path).read("tags")
     part = next(TableFile.open(path).chunks())
     assert list(part) == ["a.b.c", "a.d", "none", "class"]
     assert_array_equal(part["a.b.c"], [0, 1, 2, 3, np.nan])
@@ -139,7 +140,7 @@ def test_huge_numbers(tmp_path):
     path = write(
         tmp_path / "a.jsonl", '{"a": %s, "class": 1}\n{"a": 2, "class": 2}\n' % ("9" * 5000)
     )
-    with pytest.raises(ValueError, match="'a' holds infinite values"):
+    with pytest.raises(ValueError, match=r"'a'.* holds .*infinite values"):
         read_table(path)
     path = write(tmp_path / "a.jsonl", '{"a": -%s}\n{"a": 1e999}\n' % ("9" * 390))
     assert_array_equal(TableFile.open(path).read()["a"], [-np.inf, np.inf])

@@ -1,6 +1,7 @@
 """Text files as programs and people write them: titles, units, comments, odd ends and encodings."""
 
 import gzip
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -83,8 +84,25 @@ def test_skipped_lines_are_noted(tmp_path, content, note):
 
 @pytest.mark.parametrize("first", ["Measure,,Other,", "Measure,Measure,Other,Other"])
 def test_two_header_lines_are_joined(tmp_path, first):
-    note = "Joined two lines of column names, for example 'Other class'."
+    note = "Joined two lines of column names, for example 'Measure weight'."
     check(TableFile.open(write(tmp_path, f"{first}\n{TABLE}")), JOINED, [note])
+
+
+def test_many_titles_above_the_header():
+    rows = [["name", "age", "city", "kind"], *[["x", "1", "y", "u"]] * 3]
+    for titles in ([["A", "", "", ""]] * 8, [["Date", "2024", "", ""], ["By", "Bob", "", ""]]):
+        assert find_header([*titles, *rows])[:4] == (len(titles), 1, (), False)
+    texts = [["name", "city", "kind"], ["x", "y", "u"], ["z", "y", "u"]]
+    assert find_header([["A", "", ""], ["", "", ""], *texts]).n_titles == 2
+
+
+def test_merged_cells_above_the_header():
+    rows = [["Who", "", "Other"], ["name", "age", "kind"], *[["x", "2", "u"]] * 3]
+    assert find_header(rows).names == ("Who name", "Who age", "Other kind")
+    rows = [["Name", "Sales", "", "Kind"], ["", "Q1", "Q2", ""], *[["x", "1", "2", "u"]] * 3]
+    assert find_header(rows).names == ("Name", "Sales Q1", "Sales Q2", "Kind")
+    rows = [["Measure", "", "Other"], ["size", "weight", "kind"], *[["1", "2", "u"]] * 3]
+    assert find_header(rows).names == ("Measure size", "Measure weight", "Other kind")
 
 
 def check(file, names, notes):
@@ -103,6 +121,7 @@ def check(file, names, notes):
     [
         [["name", "age"], ["Bob", "unknown"], ["Ann", "5"], ["Cy", "7"], ["Di", "9"]],
         [["name", "age", "size"], ["Bob", "old", "big"], ["Ann", "5", "2"], ["Cy", "7", "3"]],
+        [["a", "b"], ["", ""], ["1", "2"], ["3", "4"], ["5", "6"]],
         [["", "value"], ["0", "1.5"], ["1", "2.5"], ["2", "3.5"]],
         [["a", "b"], ["r1", "1", "2"], ["r2", "3", "4"], ["r3", "5", "6"]],
         [["city"], ["Bob", "Paris"], ["Ann", "Rome"], ["Cy", "Oslo"]],
@@ -114,6 +133,29 @@ def test_tables_without_titles_or_units(rows):
     header = find_header(rows)
     assert header.n_skipped == header.n_rows == 1
     assert not header.names
+
+
+def test_ordinary_tables_have_one_header_row():
+    """Random tables with missing values and a few odd ones are read as they are."""
+    rng = np.random.default_rng(0)
+    makers = [
+        lambda n: [f"{each:.2f}" for each in rng.normal(size=n)],
+        lambda n: [str(each) for each in rng.integers(0, 100, n)],
+        lambda n: [str(each) for each in rng.choice(["red", "blue", "yes", "unknown"], n)],
+        lambda n: [f"name{i}" for i in range(n)],
+    ]
+    for _ in range(500):
+        n, d = rng.integers(2, 30), rng.integers(1, 8)
+        columns = []
+        for j in range(d):
+            values = makers[rng.integers(len(makers))](n)
+            for i in range(n):
+                values[i] = "" if rng.random() < 0.1 else values[i]
+            if rng.random() < 0.1:
+                values[rng.integers(n)] = "unknown"
+            columns.append(["" if rng.random() < 0.05 and j else f"c{j}", *values])
+        rows = [list(row) for row in zip(*columns, strict=True) if any(row)]
+        assert find_header(rows)[:4] == (0, 1, (), False), rows[:4]
 
 
 @pytest.mark.parametrize(
@@ -198,6 +240,14 @@ def test_polars_reads_the_same_tables(tmp_path, monkeypatch):
 def test_files_that_are_not_read(tmp_path, name, content, sentence):
     with pytest.raises(ValueError, match=sentence):
         TableFile.open(write(tmp_path, content, name)).read()
+
+
+def test_an_opendocument_file_with_another_name(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("content.xml", "<a/>")
+    with pytest.raises(ValueError, match=r"a\.xlsx: OpenDocument files are not supported\. Save"):
+        TableFile.open(tmp_path / "a.xlsx")
 
 
 def test_the_content_decides_and_not_the_name(tmp_path):

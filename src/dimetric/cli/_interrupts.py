@@ -38,7 +38,8 @@ def ending_on_signals() -> Iterator[None]:
     wake, signalled = os.pipe()
     os.set_blocking(signalled, False)
     signal.set_wakeup_fd(signalled, warn_on_full_buffer=False)
-    threading.Thread(target=_end_in_time, args=(wake,), daemon=True).start()
+    thread = threading.Thread(target=_end_in_time, args=(wake,), daemon=True)
+    thread.start()
     for number in LINES:
         if signal.getsignal(number) != signal.SIG_IGN:  # ignored by "command &" in a script
             signal.signal(number, _interrupt_once)
@@ -49,6 +50,10 @@ def ending_on_signals() -> Iterator[None]:
             # The command has ended. Python can take another second to exit.
             for number in LINES:
                 signal.signal(number, signal.SIG_IGN)
+            # End the thread. Otherwise, DuckDB reports objects that it keeps alive as leaks.
+            signal.set_wakeup_fd(-1)
+            os.close(signalled)
+            thread.join(GRACE_SECONDS)
         else:
             # The interrupt may have arrived as another exception, such as SystemExit from Typer or
             # ImportError from a package that it interrupted.
@@ -70,7 +75,10 @@ def _end_in_time(wake: int) -> None:
     """Wait for a signal, then end the process unless the main thread does so in time."""
     number = 0
     while number not in LINES:
-        number = os.read(wake, 1)[0]
+        received = os.read(wake, 1)
+        if not received:  # the command has ended, and the other side is closed
+            return
+        number = received[0]
     time.sleep(GRACE_SECONDS)
     if not _state.line_printed:
         cursor = SHOW_CURSOR if sys.stderr.isatty() else ""

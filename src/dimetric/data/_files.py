@@ -13,6 +13,7 @@ from dimetric.data._readers.dialect import Dialect
 from dimetric.data._readers.errors import naming_file_in_errors
 from dimetric.data._readers.excel import ExcelReader
 from dimetric.data._readers.json_lines import JsonReader
+from dimetric.data._readers.nested import nested_columns, nested_target
 from dimetric.data._readers.reader import Reader
 from dimetric.data._readers.records import concatenated, with_strings
 from dimetric.data._readers.source import (
@@ -133,13 +134,18 @@ class TableFile:
         target : str, optional
             A column of a text file whose values are read as strings. Ignored with polars.
         """
-        parts = []
+        parts, nested = [], self.nested_columns()
         if len(self.readers) > 1:
             self.column_names()  # the columns must be equal
+        if target in nested:
+            raise nested_target(target, nested[target])
         for each in self.readers:
             with naming_file_in_errors(each.file.label):
                 parts.append(each.read(target))
-        return parts[0] if len(parts) == 1 else concatenated(parts)
+        table = parts[0] if len(parts) == 1 else concatenated(parts)
+        if target is not None and (kinds := nested_columns({target: table[target]})):
+            raise nested_target(target, kinds[target])
+        return table
 
     def chunks(
         self, *, string_columns: Iterable[str] = (), cells_per_chunk: int | None = None

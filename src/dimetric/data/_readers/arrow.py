@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from dimetric._errors import error_text
@@ -51,6 +52,7 @@ class ParquetReader(Reader):
 
     def chunks(self, string_columns: set[str], cells_per_chunk: int) -> Iterator[Any]:
         """Yield chunks of rows, as pandas data frames without nested columns."""
+        _require_pyarrow("Parquet")
         from pyarrow import parquet
 
         with _arrow_errors("Parquet"), parquet.ParquetFile(self.file.path) as file:
@@ -61,10 +63,10 @@ class ParquetReader(Reader):
 
     @cached_property
     def _schema(self) -> Any:
-        if not _has_pyarrow():
-            import polars
-
-            return polars.read_parquet_schema(self.file.path)
+        library, is_pandas = frames.data_frame_library()
+        if not is_pandas and not _has_pyarrow():
+            return SimpleNamespace(names=list(library.read_parquet_schema(self.file.path)))
+        _require_pyarrow("Parquet")
         from pyarrow import parquet
 
         with _arrow_errors("Parquet"), parquet.ParquetFile(self.file.path) as file:
@@ -131,8 +133,7 @@ class FeatherReader(Reader):
 
     @cached_property
     def _schema(self) -> Any:
-        if not _has_pyarrow():
-            raise ImportError("Reading a Feather file requires pyarrow: pip install pyarrow.")
+        _require_pyarrow("Feather")
         with _arrow_errors("Feather"), self._opened() as reader:
             return reader.schema
 
@@ -143,6 +144,11 @@ def _has_pyarrow() -> bool:
     except ImportError:
         return False
     return True
+
+
+def _require_pyarrow(kind: str) -> None:
+    if not _has_pyarrow():
+        raise ImportError(f"Reading a {kind} file requires pyarrow: pip install pyarrow.")
 
 
 def _nested_kind(arrow_type: Any) -> str:

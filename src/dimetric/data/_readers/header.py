@@ -13,6 +13,7 @@ from dimetric.data._missing import NUMBER_MISSING_MARKERS, marks_missing
 
 MAX_COLUMN_DIGITS = 9  # of a column number
 MAX_TITLE_ROWS = 50
+LONGEST_UNIT = 6  # characters of a single unit, such as [kWh]
 # These patterns take linear time for any string, because a string can match each of their repeated
 # parts in only one way.
 POINT_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
@@ -61,7 +62,9 @@ class Header(NamedTuple):
             lines = f"the {unit}" if self.n_titles == 1 else f"{self.n_titles} {unit}s"
             notes.append(f"Skipped {lines} above the column names.")
         if self.n_rows == 2:
-            notes.append(f"Joined two {unit}s of column names, for example {self.names[-1]!r}.")
+            notes.append(
+                f"Joined two {unit}s of column names, for example {max(self.names, key=len)!r}."
+            )
         if self.has_units:
             notes.append(f"Skipped the {unit} below the column names, which seems to hold units.")
         return notes
@@ -181,26 +184,35 @@ def _is_header_above_numbers(rows: Sequence[Row], decimal: str) -> bool:
 
 
 def _n_titles(rows: Sequence[Row], decimal: str) -> int:
-    width, n = usual_width(rows), 0
-    while n < min(MAX_TITLE_ROWS, len(rows) - 2) and _is_title(rows, n, width, decimal):
+    """Return the number of rows above the column names."""
+    width, last = usual_width(rows), min(MAX_TITLE_ROWS, len(rows) - 2)
+    if width == 1:
+        return 0
+    n_certain = 0
+    while n_certain < last and _is_no_row(rows[n_certain], width):
+        n_certain += 1
+    n = n_certain
+    while n < last and (_is_no_row(rows[n], width) or _may_be_title(rows[n], width)):
         n += 1
-    return n
+    if n == n_certain:
+        return n
+    # Rows that may be titles or column names are titles if column names follow.
+    is_sparse = all(sum(map(bool, row)) <= width // 2 for row in rows[n_certain:n])
+    may_be_texts = is_sparse and width >= 3 and _is_full_header(rows[n], width, decimal)
+    return n if may_be_texts or _is_header_above_numbers(rows[n:], decimal) else n_certain
 
 
-def _is_title(rows: Sequence[Row], i: int, width: int, decimal: str) -> bool:
-    """Return whether a row above the data is a title or comment, and not the column names."""
-    row = rows[i]
+def _is_no_row(row: Row, width: int) -> bool:
+    """Return whether a row is too short for the table, has no values, or is a comment."""
+    is_comment = bool(row) and COMMENT.match(row[0]) is not None
+    return len(row) < width - 1 or not any(row) or (is_comment and len(row) != width)
+
+
+def _may_be_title(row: Row, width: int) -> bool:
+    """Return whether a row has few values, all of them at the left, or looks like a comment."""
     n_filled = sum(map(bool, row))
-    if len(row) < width - 1 or not n_filled:
-        return True
-    is_comment = COMMENT.match(row[0]) is not None
-    if is_comment and len(row) != width:
-        return True
     is_at_left = all(row[:n_filled])
-    if n_filled == 1 and is_at_left and len(row) == width >= 3:
-        return any(_is_full_header(each, width, decimal) for each in rows[i + 1 : i + 6])
-    may_be_title = is_comment or (n_filled <= max(1, width // 2) and is_at_left)
-    return may_be_title and _is_header_above_numbers(rows[i + 1 :], decimal)
+    return COMMENT.match(row[0]) is not None or (is_at_left and n_filled <= max(1, width // 2))
 
 
 def _is_full_header(row: Row, width: int, decimal: str) -> bool:
@@ -244,11 +256,14 @@ def _has_two_header_rows(body: Sequence[Row], decimal: str) -> bool:
     """
     if len(body) < 4 or any(is_number(each, decimal) for each in body[1]):
         return False
-    names = [each for each in body[0][1:]]
-    is_ambiguous = len(set(names)) < len(names) and len(body[0]) == len(body[1])
+    first, second = body[0], body[1]
+    names = first[1:]
+    lacks_name = any(not above and below for above, below in zip(names, second[1:], strict=False))
+    is_ambiguous = len(first) == len(second) and (lacks_name or len(set(names)) < len(names))
     numeric = _numeric_columns(body[2:], decimal)
-    has_all = len(numeric) >= 2 and all(i < len(body[1]) and body[1][i] for i in numeric)
-    return is_ambiguous and has_all and any(body[0][1:])
+    has_all = len(numeric) >= 2 and all(i < len(second) and second[i] for i in numeric)
+    is_full = bool(numeric) and lacks_name and _is_full_header(second, len(first), decimal)
+    return is_ambiguous and (has_all or is_full) and any(names)
 
 
 def _joined_names(first: Row, second: Row) -> tuple[str, ...]:
@@ -264,10 +279,14 @@ def _second_row_holds_units(body: Sequence[Row], decimal: str) -> bool:
         return False
     row, below = body[1], body[2:]
     numeric = _numeric_columns(below, decimal)
-    if all(not each or RULE.fullmatch(each) for each in row):
+    if any(row) and all(not each or RULE.fullmatch(each) for each in row):
         return True
     if not _is_text_above_numbers(row, numeric, decimal):
         return False
+    texts = [each for each in row if not _is_empty(each)]
+    if len(texts) == 1 or len(numeric) == 1:
+        # A value such as "unknown" is more likely than units.
+        return len(texts) == 1 and len(texts[0]) <= LONGEST_UNIT
     for i, each in enumerate(row):
         if i in numeric or _is_empty(each) or IN_BRACKETS.fullmatch(each):
             continue

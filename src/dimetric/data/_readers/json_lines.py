@@ -26,6 +26,13 @@ EXPECTED = 'expected one record in each line, such as {"a": 1, "b": "x"}, or an 
 Record = dict[str, Any]
 
 
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
+
+
+DECODER = json.JSONDecoder(parse_int=_integer)
+
+
 @dataclass(frozen=True)
 class JsonReader(Reader):
     """Reads JSON lines and arrays of records.
@@ -64,18 +71,22 @@ class JsonReader(Reader):
 
     @cached_property
     def _names(self) -> list[str]:
-        names: dict[str, bool] = {}  # whether a value of the column is known
+        names: dict[str, None] = {}
+        empty: set[str] = set()  # columns without a known value so far
         n_rows = 0
         for record in self._records():
-            for name, value in record.items():
-                names[name] = value is not None or names.get(name, False)
-            check_n_columns(len(names))
+            if new := record.keys() - names.keys():
+                names |= {each: None for each in record if each in new}
+                check_n_columns(len(names))
+                empty |= new
+            if empty:
+                empty -= {each for each in empty if record.get(each) is not None}
             n_rows += 1
         if not names:
             raise ValueError("it has no records")
         # {"a": null} next to {"a": {"b": 1}} is no column of its own.
         objects = {each.rpartition(".")[0] for each in names if "." in each}
-        names = {each: known for each, known in names.items() if known or each not in objects}
+        names = {each: None for each in names if each not in empty or each not in objects}
         # Records with different keys may make a large table of missing values.
         check_expansion(n_rows * len(names) * BYTES_PER_CELL, self.file.path.stat().st_size)
         return list(names)
@@ -150,27 +161,25 @@ def _are_records(values: list[Any]) -> bool:
 def _is_object(line: str) -> bool:
     """Return whether a line holds a complete object. Otherwise, one object takes several lines."""
     try:
-        return isinstance(json.loads(line, parse_int=_integer), dict)
+        return isinstance(DECODER.decode(line), dict)
     except (ValueError, RecursionError):
         return line.rstrip().endswith("}")  # damaged; the error names the line
 
 
 def _parsed(text: str, where: str) -> Any:
     try:
-        return json.loads(text, parse_int=_integer)
+        return DECODER.decode(text)
     except RecursionError as error:
         raise ValueError(f"{where} is nested too deeply") from error
     except ValueError as error:
         raise ValueError(f"{where} is not valid JSON; {EXPECTED}") from error
 
 
-def _integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
-
-
 def _flat_record(value: Any, where: str) -> Record:
     if not isinstance(value, dict):
         raise ValueError(f"{where} is not a record; {EXPECTED}")
+    if dict not in map(type, value.values()):
+        return value
     flat: Record = {}
     _flatten(value, "", flat, where, 0)
     return flat

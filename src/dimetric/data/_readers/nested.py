@@ -38,3 +38,10 @@ def _kind_of(value: Any) -> str:
     if isinstance(value, bytes | bytearray | memoryview):
         return "bytes"
     return "structs" if isinstance(value, dict) else "lists"
+
+
+def nested_target(name: str, kind: str) -> ValueError:
+    """Return the error about a target that holds lists, structs, maps or bytes."""
+    return ValueError(
+        f"Column {name!r} holds {kind}, so it cannot be the target. Choose another column."
+    )

@@ -177,7 +177,10 @@ def _duckdb() -> Any:
     try:
         import duckdb
     except ImportError:
-        raise ImportError("This query requires duckdb: pip install 'dimetric[sql]'.") from None
+        raise ImportError(
+            "DuckDB databases and queries of table files require duckdb: pip install "
+            "'dimetric[sql]'."
+        ) from None
     return duckdb
 
 
@@ -221,4 +224,5 @@ def _sql_errors() -> Iterator[None]:
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
             raise
-        raise ValueError(f"the query failed: {error_text(error)}") from error
+        text = error_text(error).partition(" LINE ")[0]  # DuckDB quotes the query below
+        raise ValueError(f"the query failed: {text}") from error
