@@ -20,7 +20,12 @@ from dimetric.data._kinds._quantities import (
     unit_factors,
 )
 from dimetric.data._kinds._texts import FrequencyColumn, WordsColumn
-from dimetric.data._kinds._written_dates import hours_of_clock, order_and_zone, written_date
+from dimetric.data._kinds._written_dates import (
+    day_number,
+    hours_of_clock,
+    order_and_zone,
+    written_date,
+)
 from dimetric.data._missing import NUMBER_MISSING_MARKERS, is_missing, marks_missing
 
 MAX_CATEGORIES = 50  # of a column, in every table
@@ -69,7 +74,7 @@ def detect(name: str, values: np.ndarray) -> Detected:
     QuantityColumn(unit='%', decimal='.', factors={'%': 1.0})
     """
     if values.dtype.kind == "M":
-        return Detected(_with_parts(DateColumn(), values))
+        return Detected(_with_parts(DateColumn(), DateColumn().codes(values)[:, 0]))
     if values.dtype.kind == "m":
         return Detected(DurationColumn())
     if values.dtype.kind in "iufb":
@@ -167,16 +172,15 @@ def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
     if not found or not _few(others, counts):
         return None
     order, utc, is_certain = order_and_zone((each, counts[key]) for key, each in found.items())
-    encoding = DateColumn(order, utc)
-    codes = encoding.codes(values)
-    if np.isnan(codes).all():
+    days = {key: day_number(each, order, utc) for key, each in found.items()}
+    codes = np.array([each for each in days.values() if each is not None])
+    if not len(codes):
         return None
-    unread = [key for key in counts if np.isnan(encoding.codes(_array([key]))).all()]
-    unread = [each for each in unread if not marks_missing(each, NUMBER_MISSING_MARKERS)]
-    notes = [_exceptions_note(unread, counts, "dates")]
+    unread = [key for key, each in days.items() if each is None]
+    notes = [_exceptions_note([*unread, *others], counts, "dates")]
     if not is_certain:
         notes.append("day and month could be exchanged; dates are read as day, month, year.")
-    return Detected(_with_parts(encoding, values), " ".join(filter(None, notes)))
+    return Detected(_with_parts(DateColumn(order, utc), codes), " ".join(filter(None, notes)))
 
 
 def _times(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
@@ -246,11 +250,9 @@ def _numbers(name: str, values: np.ndarray) -> Detected:
     return Detected(encoding, f"{n_infinite} infinite {are} read as missing.")
 
 
-def _with_parts(encoding: DateColumn, values: np.ndarray) -> DateColumn:
+def _with_parts(encoding: DateColumn, codes: np.ndarray) -> DateColumn:
     """Return an encoding of dates that has the parts that vary."""
-    code = encoding.codes(values)[:, 0]
-    present = code[~np.isnan(code)]
-    parts = date_parts(present, 0.0)
+    parts = date_parts(codes[~np.isnan(codes)], 0.0)
     varying = [each for each in PARTS if len(np.unique(parts[each])) > 1]
     if "day" not in varying and "weekday" in varying:
         varying.remove("weekday")  # of the first day of each month, which says nothing
@@ -264,12 +266,5 @@ def _compact_dates(name: str, values: np.ndarray) -> DateColumn | None:
     present = values[~is_missing(values)]
     if not len(present) or not np.all((present > 1e7) & (present < 1e8)):
         return None
-    texts = _array([str(int(each)) for each in values if not is_missing(_array([each]))[0]])
-    encoding = DateColumn()
-    return None if np.isnan(encoding.codes(texts)).any() else _with_parts(encoding, texts)
-
-
-def _array(values: list[Any]) -> np.ndarray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    codes = DateColumn().codes(present.astype(np.int64).astype(object))[:, 0]
+    return None if np.isnan(codes).any() else _with_parts(DateColumn(), codes)

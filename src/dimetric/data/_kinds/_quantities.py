@@ -164,6 +164,10 @@ class QuantityColumn(ColumnEncoding):
             for unit, factor in self.factors.items()
         )
 
+    def read(self, codes: np.ndarray) -> np.ndarray:
+        """Return the numbers."""
+        return codes
+
     def codes(self, values: np.ndarray) -> np.ndarray:
         """Return the numbers, in the unit of the column."""
         if values.dtype.kind in "iufb":

@@ -132,14 +132,22 @@ class WordsColumn(ColumnEncoding):
 
     def codes(self, values: np.ndarray) -> np.ndarray:
         """Return the hashed words of each text."""
-        features = np.zeros((len(values), self.n_hashed))
-        for row, value, missing in zip(
-            features, values.tolist(), is_missing(values).tolist(), strict=True
+        rows: list[int] = []
+        places: list[tuple[int, float]] = []
+        known: dict[str, tuple[int, float]] = {}
+        for i, (value, missing) in enumerate(
+            zip(values.tolist(), is_missing(values).tolist(), strict=True)
         ):
-            if not missing:
-                for token in self._tokens(str(value).lower()):
-                    checksum = zlib.crc32(token.encode())
-                    row[checksum % self.n_hashed] += 1.0 if checksum >> 31 else -1.0
+            for token in () if missing else self._tokens(str(value).lower()):
+                if token not in known:
+                    checksum = zlib.crc32(token.encode(errors="replace"))
+                    known[token] = checksum % self.n_hashed, 1.0 if checksum >> 31 else -1.0
+                rows.append(i)
+                places.append(known[token])
+        features = np.zeros((len(values), self.n_hashed))
+        if rows:
+            columns, signs = zip(*places, strict=True)
+            np.add.at(features, (rows, list(columns)), signs)
         length = np.sqrt(np.sum(features**2, axis=1, keepdims=True))
         return features / np.where(length > 0, length, 1.0)
 
