@@ -115,9 +115,10 @@ def record_of(name: str, values: np.ndarray) -> tuple[ColumnRecord, np.ndarray]:
         reason = f"{percent} % of its values are missing"
         return _left_out(name, kind, n_missing, reason, **details), values
     ids = _ids(name, values, found.encoding)
-    if ids is not None:
-        note = f" {_group_hint(name)}" if ids.is_group else ""
-        details["note"] = note.strip()
+    if ids is not None and ids.is_kept:
+        details["note"] = f"Column {name!r}: {ids.reason}. {_group_hint(name)}"
+    elif ids is not None:
+        details["note"] = _group_hint(name) if ids.is_group else ""
         left_out = _left_out(name, "ids", n_missing, ids.reason, **details)
         return _replace(left_out, is_group=ids.is_group), values
     problem = found.problem or _overflow(values)

@@ -30,6 +30,7 @@ from dimetric.data._missing import NUMBER_MISSING_MARKERS, is_missing, marks_mis
 
 MAX_CATEGORIES = 50  # of a column, in every table
 MAX_EXCEPTIONS = 0.1  # fraction of values that do not fit the kind of the other values
+MAX_MARKED = 0.4  # the same, if these values are one to three distinct texts
 MIN_NUMBERS = 10  # distinct numbers of a column that also holds texts
 N_TRIED = 100  # values of a column that must mostly fit a kind, before all are read
 MIN_WORDS = 3.5  # of a free text, on average
@@ -156,15 +157,20 @@ def _read(counts: Counter[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, A
 
 
 def _few(others: list[Any], counts: Counter[Any]) -> bool:
-    return sum(counts[each] for each in others) <= MAX_EXCEPTIONS * sum(counts.values())
+    """Return whether values are so few that they may be missing values.
+
+    One to three distinct texts, such as "unknown", may occur more often than different texts.
+    """
+    limit = MAX_EXCEPTIONS if len(others) > MAX_EXAMPLES else MAX_MARKED
+    return sum(counts[each] for each in others) <= limit * sum(counts.values())
 
 
 def _exceptions_note(others: list[Any], counts: Counter[Any], content: str) -> str:
     if not others:
         return ""
     n_others = sum(counts[each] for each in others)
-    are = "value is not one of the" if n_others == 1 else "values are not"
-    return f"{n_others} {are} {content} and read as missing: {quoted(others)}."
+    values, are = ("value", "is") if n_others == 1 else ("values", "are")
+    return f"{n_others} {values} cannot be read as {content} and {are} missing: {quoted(others)}."
 
 
 def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:

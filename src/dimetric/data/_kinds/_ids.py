@@ -15,6 +15,7 @@ MIN_MATCHES = 0.9  # fraction of addresses or hashes in a column
 MAX_WORDS = 3.5  # of a name, on average
 MIN_REPEATS = 2  # rows of a group, on average
 MIN_GROUPS = 20  # fewer groups than this may be categories
+MIN_NAMED_GROUPS = 5  # fewer are hardly groups of rows that belong together
 ROW_ID_NAMES = ("", "id", "index", "no", "nr", "row", "rownames", "rowid", "#", "uid", "idx")
 ID_WORDS = {"id", "ids", "uuid", "guid", "uid", "pk", "oid", "identifier"}
 NUMBER_WORDS = {"no", "nr", "num", "number", "nummer", "index", "idx", "row", "code", "ref"}
@@ -46,10 +47,13 @@ class IdColumn(NamedTuple):
         A clause, such as "it looks like a row identifier".
     is_group : bool
         Whether its values repeat, so that they may name groups of rows.
+    is_kept : bool
+        Whether there are so few groups that the column is a feature nevertheless.
     """
 
     reason: str
     is_group: bool = False
+    is_kept: bool = False
 
 
 def find_ids(name: str, values: np.ndarray) -> IdColumn | None:
@@ -65,9 +69,9 @@ def find_ids(name: str, values: np.ndarray) -> IdColumn | None:
     Examples
     --------
     >>> find_ids("customer_id", np.array([7, 2, 5])), find_ids("size", np.array([7, 2, 5]))
-    (IdColumn(reason='it looks like a row identifier', is_group=False), None)
+    (IdColumn(reason='it looks like a row identifier', is_group=False, is_kept=False), None)
     >>> find_ids("x", np.arange(1000, 1300))
-    IdColumn(reason='it numbers the rows from 1000 to 1299', is_group=False)
+    IdColumn(reason='it numbers the rows from 1000 to 1299', is_group=False, is_kept=False)
     """
     missing = is_missing(values)
     plain = "" if name.startswith("Unnamed: ") else name.strip().lower()
@@ -113,9 +117,10 @@ def _numbered_rows(
 def _group(present: np.ndarray, distinct: "set[str] | range", named: bool) -> IdColumn | None:
     """Return why a column names groups, or None if it does not."""
     repeats = len(present) / max(1, len(distinct))
-    if not named or len(distinct) < MIN_GROUPS or repeats < MIN_REPEATS:
+    if not named or len(distinct) < MIN_NAMED_GROUPS or repeats < MIN_REPEATS:
         return None
-    return IdColumn(f"it names {len(distinct):,} groups of rows", True)
+    reason = f"it names {len(distinct):,} groups of rows"
+    return IdColumn(reason, True, len(distinct) < MIN_GROUPS)
 
 
 def _codes_or_names(present: np.ndarray, words: set[str]) -> IdColumn | None:
