@@ -75,6 +75,12 @@ def test_december_is_as_near_to_january_as_to_november():
     assert_allclose(np.linalg.norm(point[1] - point[2]), np.linalg.norm(point[1] - point[0]))
 
 
+def test_quarters():
+    found = encoded(["2021-Q1", "2021-Q4", "2020-Q2"])
+    assert_array_equal(found["v elapsed days"], [275, 548, 0])
+    assert_allclose(encoded(["Q1 2021", "Q3 2021"])["v elapsed days"], [0, 181])
+
+
 def test_constant_parts_of_dates_are_left_out():
     found = encoded(["2021-03-05 08:00", "2021-03-06 20:00", "2021-03-07 08:00"])
     assert list(found) == ["v day", "v weekday (sin)", "v weekday (cos)", "v elapsed days",
@@ -137,6 +143,7 @@ def test_times_and_durations():
         (["12", "14 kg", "15 kg"], "kg", [12, 14, 15]),
         (["1'200 CHF", "80 CHF"], "CHF", [1200, 80]),
         (["20 °C", "-5 °C"], "°C", [20, -5]),
+        (["1.5k", "2k", "1M", "500"], "k", [1.5, 2, 1000, 0.5]),
         (["50 km/h", "120 km/h"], "km/h", [50, 120]),
     ],
 )

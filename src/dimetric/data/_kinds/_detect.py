@@ -231,10 +231,10 @@ def _quantities(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
         return None
     encoding = QuantityColumn(unit, decimal, factors)
     notes = [_exceptions_note([*others, *wrong], counts, encoding.content)]
-    converted = [each for each, factor in factors.items() if factor != 1]
+    converted = [each for each, factor in factors.items() if factor != 1 and each]
     if converted:
         notes.append(f"values in {', '.join(converted)} are converted to {unit}.")
-    if unit and "" in factors:
+    if unit and factors.get("") == 1:
         n_plain = units[""]
         notes.append(f"{n_plain} values without a unit are read as {unit}.")
     return Detected(encoding, " ".join(filter(None, notes)))

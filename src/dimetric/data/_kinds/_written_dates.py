@@ -23,6 +23,8 @@ DAYS = (
     rf"{WEEKDAY}{MONTH}[-/ ]+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:,\s*|\s+|[-/])(?P<y>\d{{4}})",
     rf"{MONTH}[-/ ]*,?\s*(?P<y>\d{{4}})",
     r"(?P<m>\d{1,2})[-/.](?P<y>\d{4})",
+    r"(?P<y>\d{4})[-/ ]?Q(?P<quarter>[1-4])",
+    r"Q(?P<quarter>[1-4])[-/ ]?(?P<y>\d{4})",
     r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})(?=$|T)",
 )
 DATE_PATTERNS = tuple(re.compile(rf"{each}(?:[T ,]+{CLOCK}{ZONE})?") for each in DAYS)
@@ -105,7 +107,8 @@ def _other_date(text: str) -> WrittenDate | None:
     if found.get("a"):
         parts = int(found["a"]), int(found["b"]), _full_year(found["c"])
         return WrittenDate(parts, False, seconds, offset)
-    month = _month(found["name"]) if found.get("name") else int(found["m"])
+    month = 3 * int(found["quarter"]) - 2 if found.get("quarter") else int(found.get("m") or 0)
+    month = _month(found["name"]) if found.get("name") else month
     if not month:
         return None
     parts = _full_year(found["y"]), month, int(found.get("d") or 1)
