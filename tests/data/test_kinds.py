@@ -185,13 +185,27 @@ def test_frequencies_are_those_of_the_training_rows():
     towns = many_towns()
     train, test = {"v": towns[:300]}, {"v": towns[300:]}
     encoder = TableEncoder().fit(train)
-    assert encoder.get_feature_names_out().tolist() == ["v frequency"]
+    names, counts = np.unique(train["v"], return_counts=True)
+    frequent = [names[i] for i in np.lexsort((names, -counts)) if counts[i] >= 6][:10]
+    assert 2 < len(frequent) <= 10
+    expected = ["v frequency", *(f"v={each}" for each in frequent)]
+    assert encoder.get_feature_names_out().tolist() == expected
     found, unknown = encoder.encode(test)
-    count = [np.sum(train["v"] == each) for each in test["v"]]
+    count = np.array([np.sum(train["v"] == each) for each in test["v"]])
     assert_allclose(found[:, 0], np.log(np.maximum(count, 1)))
-    assert unknown == {"v": int(np.sum(np.array(count) == 0))}
-    codes, fold_encoder = coded_table(TableEncoder().fit({"v": towns}), {"v": towns})
-    assert_allclose(fold_encoder.fit(codes[:300]).transform(codes[300:]), found)
+    assert_array_equal(found[:, 1:], test["v"][:, None] == np.array(frequent, dtype=object))
+    assert unknown == {"v": int(np.sum(count == 0))}
+
+
+def test_frequencies_of_a_fold_are_those_of_its_training_rows():
+    towns = many_towns()
+    encoder = TableEncoder().fit({"v": towns})
+    codes, fold_encoder = coded_table(encoder, {"v": towns})
+    found = fold_encoder.fit(codes[:300]).transform(codes[300:])
+    assert found.shape[1] == fold_encoder.n_features == len(encoder.get_feature_names_out())
+    alone = TableEncoder().fit({"v": towns[:300]}).encode({"v": towns[300:]})[0]
+    assert_allclose(found[:, 0], alone[:, 0])
+    assert_array_equal(found[:, 1:4], alone[:, 1:4])
 
 
 def test_words_are_hashed():

@@ -31,8 +31,9 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
     - Percentages, amounts of money, numbers with a unit, and durations become numbers.
     - Dates become year, month, day, weekday, elapsed days and time of day, as far as these vary.
       Month, weekday and time become a sine and a cosine, so that December is near to January.
-    - Texts with more than 50 distinct values become the logarithm of how often each occurs. Free
-      texts become 32 features, to which their words are hashed.
+    - Texts with more than 50 distinct values become the logarithm of how often each occurs, and
+      one-hot features of the most frequent ones. Free texts become 32 features, to which their
+      words are hashed.
 
     Parameters
     ----------

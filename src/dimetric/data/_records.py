@@ -252,9 +252,12 @@ def _n_features(encoding: ColumnEncoding | None, values: np.ndarray, n_distinct:
 
 def _treatment(encoding: ColumnEncoding | None, n_features: int) -> str:
     """Return what is done with a column that is used."""
+    if isinstance(encoding, FrequencyColumn):
+        frequent = f", and the {encoding.n_frequent} most frequent" * bool(encoding.n_frequent)
+        features = f"{n_features} feature{'s' * (n_features > 1)}"
+        return f"{features}: how often each text occurs{frequent}"
     if n_features == 1:
-        is_frequency = isinstance(encoding, FrequencyColumn)
-        return "1 feature: how often each text occurs" if is_frequency else "1 feature"
+        return "1 feature"
     if encoding is None:
         return f"{n_features} features, one-hot"
     if isinstance(encoding, WordsColumn):
