@@ -79,6 +79,7 @@ def test_only_the_first_rows_of_a_large_file_are_read(run, customers, monkeypatc
 def test_a_target_that_cannot_be_predicted_is_a_problem(run, customers):
     text = run("inspect", customers, "--target", "signup").stdout
     assert "Column 'signup' has " in " ".join(text.split())
+    assert "dimetric compare" not in text
 
 
 def test_auto_accepts_what_inspect_proposes(run, customers, tmp_path):

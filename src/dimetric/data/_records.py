@@ -288,5 +288,7 @@ def _number(value: float) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
     text = value.isoformat() if hasattr(value, "isoformat") else str(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."

@@ -10,6 +10,7 @@ from dimetric.data._missing import is_missing
 MIN_ROWS = 20  # in smaller tables, only the name of a column can tell that it holds ids
 MIN_DENSITY = 0.8  # fraction of a range of integers that ids use
 MIN_DISTINCT = 0.98  # fraction of distinct values among ids of rows
+MIN_DISTINCT_TEXTS = 0.9  # the same among codes and names, which are not counted as texts
 MAX_TEMPLATES = 0.1  # number of shapes of codes, as a fraction of their number
 MIN_MATCHES = 0.9  # fraction of addresses or hashes in a column
 MAX_WORDS = 3.5  # of a name, on average
@@ -94,7 +95,7 @@ def find_ids(name: str, values: np.ndarray) -> IdColumn | None:
     content = _pattern(present)
     if content and len(distinct) > 2:
         return IdColumn(f"it holds {content}", not is_unique)
-    if not is_unique or len(present) < MIN_ROWS:
+    if len(distinct) <= MIN_DISTINCT_TEXTS * len(present) or len(present) < MIN_ROWS:
         return _group(present, distinct, named)
     return _codes_or_names(present, words)
 
@@ -132,8 +133,8 @@ def _codes_or_names(present: np.ndarray, words: set[str]) -> IdColumn | None:
     shapes = {re.sub(r"[^\W\d_]", "A", re.sub(r"\d+", "9", each)) for each in texts}
     has_digits = sum(any(map(str.isdigit, each)) for each in texts) >= MIN_MATCHES * len(texts)
     if has_digits and (len(shapes) <= max(3, MAX_TEMPLATES * len(texts)) or words & NUMBER_WORDS):
-        return IdColumn("it holds a different code in each row")
-    return IdColumn("it holds a different text in each row, like a name")
+        return IdColumn("it holds a different code in nearly every row")
+    return IdColumn("it holds a different text in nearly every row, like a name")
 
 
 def _pattern(present: np.ndarray) -> str:
