@@ -79,3 +79,20 @@ def test_only_the_first_rows_of_a_large_file_are_read(run, customers, monkeypatc
 def test_a_target_that_cannot_be_predicted_is_a_problem(run, customers):
     text = run("inspect", customers, "--target", "signup").stdout
     assert "Column 'signup' has " in " ".join(text.split())
+    assert "dimetric compare" not in text
+
+
+def test_auto_accepts_what_inspect_proposes(run, customers, tmp_path):
+    frame = pd.read_csv(customers, dtype=str)
+    frame["price"] = ["3 EUR", "4 USD"] * (N // 2)
+    frame.to_csv(customers, index=False)
+    out = tmp_path / "m.dimetric"
+    stopped = run("fit", customers, "--target", "churn", "--out", out)
+    assert stopped.exit_code == 1
+    assert "add --drop price (or --auto, which does the same)" in str(stopped.exception)
+    done = run("fit", customers, "--target", "churn", "--out", out, "--auto", "--json")
+    assert done.exit_code == 0
+    assert any("'price': it holds" in each for each in json.loads(done.stdout)["notes"])
+    again = run("predict", out, customers, "--json", "--out", tmp_path / "p.csv")
+    assert again.exit_code == 0
+    assert pd.read_csv(tmp_path / "p.csv")["prediction"].notna().all()

@@ -68,4 +68,6 @@ def test_ids_of_groups():
     assert found is not None
     assert found.is_group
     assert found.reason == "it names 40 groups of rows"
+    assert not found.is_kept
+    assert find_ids("patient_id", RNG.integers(0, 8, N)).is_kept  # may be categories
     assert find_ids("mail", texts(f"p{i % 30}@mail.org" for i in range(N))).is_group

@@ -75,6 +75,12 @@ def test_december_is_as_near_to_january_as_to_november():
     assert_allclose(np.linalg.norm(point[1] - point[2]), np.linalg.norm(point[1] - point[0]))
 
 
+def test_quarters():
+    found = encoded(["2021-Q1", "2021-Q4", "2020-Q2"])
+    assert_array_equal(found["v elapsed days"], [275, 548, 0])
+    assert_allclose(encoded(["Q1 2021", "Q3 2021"])["v elapsed days"], [0, 181])
+
+
 def test_constant_parts_of_dates_are_left_out():
     found = encoded(["2021-03-05 08:00", "2021-03-06 20:00", "2021-03-07 08:00"])
     assert list(found) == ["v day", "v weekday (sin)", "v weekday (cos)", "v elapsed days",
@@ -103,7 +109,9 @@ def test_the_whole_column_decides_on_day_and_month():
 def test_impossible_dates_are_missing():
     values = [f"2021-01-{day:02}" for day in range(1, 29)] + ["9999-12-31", "0000-00-00"]
     found = detect("v", column(values))
-    assert "2 values are not dates and read as missing: '9999-12-31', '0000-00-00'" in found.note
+    assert (
+        "2 values cannot be read as dates and are missing: '9999-12-31', '0000-00-00'" in found.note
+    )
     assert np.isnan(encoded(values)["v day"]).tolist() == [False] * 28 + [True] * 2
 
 
@@ -135,6 +143,7 @@ def test_times_and_durations():
         (["12", "14 kg", "15 kg"], "kg", [12, 14, 15]),
         (["1'200 CHF", "80 CHF"], "CHF", [1200, 80]),
         (["20 °C", "-5 °C"], "°C", [20, -5]),
+        (["1.5k", "2k", "1M", "500"], "k", [1.5, 2, 1000, 0.5]),
         (["50 km/h", "120 km/h"], "km/h", [50, 120]),
     ],
 )
@@ -176,13 +185,27 @@ def test_frequencies_are_those_of_the_training_rows():
     towns = many_towns()
     train, test = {"v": towns[:300]}, {"v": towns[300:]}
     encoder = TableEncoder().fit(train)
-    assert encoder.get_feature_names_out().tolist() == ["v frequency"]
+    names, counts = np.unique(train["v"], return_counts=True)
+    frequent = [names[i] for i in np.lexsort((names, -counts)) if counts[i] >= 6][:10]
+    assert 2 < len(frequent) <= 10
+    expected = ["v frequency", *(f"v={each}" for each in frequent)]
+    assert encoder.get_feature_names_out().tolist() == expected
     found, unknown = encoder.encode(test)
-    count = [np.sum(train["v"] == each) for each in test["v"]]
+    count = np.array([np.sum(train["v"] == each) for each in test["v"]])
     assert_allclose(found[:, 0], np.log(np.maximum(count, 1)))
-    assert unknown == {"v": int(np.sum(np.array(count) == 0))}
-    codes, fold_encoder = coded_table(TableEncoder().fit({"v": towns}), {"v": towns})
-    assert_allclose(fold_encoder.fit(codes[:300]).transform(codes[300:]), found)
+    assert_array_equal(found[:, 1:], test["v"][:, None] == np.array(frequent, dtype=object))
+    assert unknown == {"v": int(np.sum(count == 0))}
+
+
+def test_frequencies_of_a_fold_are_those_of_its_training_rows():
+    towns = many_towns()
+    encoder = TableEncoder().fit({"v": towns})
+    codes, fold_encoder = coded_table(encoder, {"v": towns})
+    found = fold_encoder.fit(codes[:300]).transform(codes[300:])
+    assert found.shape[1] == fold_encoder.n_features == len(encoder.get_feature_names_out())
+    alone = TableEncoder().fit({"v": towns[:300]}).encode({"v": towns[300:]})[0]
+    assert_allclose(found[:, 0], alone[:, 0])
+    assert_array_equal(found[:, 1:4], alone[:, 1:4])
 
 
 def test_words_are_hashed():

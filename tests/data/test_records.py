@@ -80,16 +80,34 @@ def test_records(values, kind, n_missing, span, treatment):
 
 def test_values_that_cannot_be_read_are_missing():
     record, values = record_of("v", column([*map(str, range(0, 180, 3)), "unknown"]))
-    assert record.note == "Column 'v': 1 value is not one of the numbers and read as missing: " + (
+    assert record.note == "Column 'v': 1 value cannot be read as numbers and is missing: " + (
         "'unknown'."
     )
-    assert values[-1] is None
+    assert np.isnan(values[-1])
     record, values = record_of("v", np.array([*range(0, 180, 3), np.inf]))
     assert (record.n_missing, record.note) == (
         1,
         "Column 'v': 1 infinite value is read as missing.",
     )
     assert np.isnan(values[-1])
+
+
+def test_a_frequent_word_among_numbers_is_missing():
+    record, values = record_of("v", column(["unknown"] * 50 + [f"{i}.5" for i in range(100)]))
+    assert (record.kind, record.n_missing) == ("numbers", 50)
+    assert np.isnan(values[:50]).all()
+
+
+def test_groups_are_suggested():
+    frame = CUSTOMERS.assign(patient_id=RNG.integers(0, 8, N), visit_id=RNG.integers(0, 50, N))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = read_samples(frame, "churn")
+    assert "patient_id" in table.columns
+    assert "visit_id" not in table.columns
+    notes = " ".join(table.notes)
+    for name in ("patient_id", "visit_id"):
+        assert f"If they belong together, use --groups '{name}'" in notes
 
 
 def test_one_table_of_customers():

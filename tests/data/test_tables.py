@@ -153,7 +153,9 @@ def test_numbers_with_a_few_texts_are_numbers():
     data = read_table(frame, missing="impute")
     assert_array_equal(data.X[:98, 0], np.arange(0, 980, 10))
     assert_array_equal(data.X[98:, 0], [485, 485])  # the median
-    assert "2 values are not numbers and read as missing: '<5', 'none'" in " ".join(data.notes)
+    assert "2 values cannot be read as numbers and are missing: '<5', 'none'" in " ".join(
+        data.notes
+    )
 
 
 def test_nullable_dtypes():

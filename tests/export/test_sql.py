@@ -271,3 +271,10 @@ def test_postgres_vectors_under_hostile_names(form):
     Z = map_samples(model, X)
     wanted = np.argsort(np.linalg.norm(Z - Z[3], axis=1))[1:11]
     np.testing.assert_array_equal(found, [*wanted, 0])
+
+
+def test_columns_that_sql_cannot_read_are_named():
+    frame = pd.DataFrame({"x": np.arange(9.0), "when": [f"2021-03-{i + 1:02}" for i in range(9)]})
+    model = make_pipeline(TableEncoder(), StandardScaler(), PCA(2)).fit(frame)
+    with pytest.raises(ValueError, match=r"features of the columns 'when' \(dates\)"):
+        to_sql(model)

@@ -66,15 +66,18 @@ def inspect(
 
 
 def _command(data: list[Path], found: "Inspection", drop: str, missing: str) -> str:
-    """Return the command that compares distances on the table."""
+    """Return the command that compares distances on the table, or "" if it would fail."""
+    lacks_rows = not found.n_kept and missing == "drop"
+    if len(found.problems) > len(found.unusable) + lacks_rows:
+        return ""
     words = ["dimetric", "compare", *map(str, data)]
     if found.target is not None:
         words += ["--target", found.target]
     dropped = [*(split_names(drop) or []), *found.unusable]
     if dropped:
         words += ["--drop", ",".join(dropped)]
-    if missing != "auto" or not found.n_kept:
-        words += ["--missing", missing if found.n_kept else "impute"]
+    if missing != "auto":
+        words += ["--missing", "impute" if lacks_rows else missing]
     return shlex.join(words)
 
 
@@ -110,8 +113,8 @@ def _results(found: "Inspection", command: str) -> dict[str, Any]:
 def _lines(found: "Inspection", command: str, width: int) -> list[str]:
     """Return the lines to print."""
     n_columns = len(found.records) + (found.target is not None)
-    rows = f"first {found.n_rows:,} rows" if found.is_sample else f"{found.n_rows:,} rows"
-    lines = [f"{found.name}: {rows}, {n_columns} columns", ""]
+    rows = f"{'first ' * found.is_sample}{found.n_rows:,} row{'s' * (found.n_rows != 1)}"
+    lines = [f"{found.name}: {rows}, {n_columns} column{'s' * (n_columns != 1)}", ""]
     if found.is_sample:
         lines.insert(1, "The file is large, so later rows were not read.")
     lines += _table(found.records, width)
@@ -129,10 +132,9 @@ def _lines(found: "Inspection", command: str, width: int) -> list[str]:
         lines += ["", "Problems:"]
         for text in found.problems:
             lines += wrap(text, width, initial_indent="- ", subsequent_indent="  ")
-        lines.append("This command deals with them:" if found.unusable else "Try:")
-    else:
-        lines.append("Next:")
-    return [*lines, f"  {command}"]
+    if command:
+        lines += ["This command deals with them:" if found.problems else "Next:", f"  {command}"]
+    return lines
 
 
 def _is_about_rows(note: str, shown: set[str]) -> bool:

@@ -16,7 +16,7 @@ from dimetric.data._categories import unknown_categories_note
 from dimetric.data._column_features import column_feature_names, column_features, fill_features
 from dimetric.data._columns import columns_of, encodings_of, has_names, median, numeric_array
 from dimetric.data._kinds._encoding import ColumnEncoding
-from dimetric.data._learn_column import learn_column
+from dimetric.data._learn_column import column_notes, learn_column
 
 __all__ = ["TableEncoder"]
 
@@ -31,8 +31,9 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
     - Percentages, amounts of money, numbers with a unit, and durations become numbers.
     - Dates become year, month, day, weekday, elapsed days and time of day, as far as these vary.
       Month, weekday and time become a sine and a cosine, so that December is near to January.
-    - Texts with more than 50 distinct values become the logarithm of how often each occurs. Free
-      texts become 32 features, to which their words are hashed.
+    - Texts with more than 50 distinct values become the logarithm of how often each occurs, and
+      one-hot features of the most frequent ones. Free texts become 32 features, to which their
+      words are hashed.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         ]
         self.categories_ = [column.categories for column in learned]
         self.fills_ = [column.fill for column in learned]
-        self.notes_ = [column.note for column in learned if column.note]
+        self.notes_ = column_notes(dict(zip(columns, learned, strict=True)))
         self.encodings_ = {
             name: column.encoding
             for name, column in zip(columns, learned, strict=True)

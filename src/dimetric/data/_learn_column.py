@@ -1,15 +1,17 @@
 """Learn from a column how its values become features."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from dimetric.data._categories import category_name
 from dimetric.data._columns import median, present_values
-from dimetric.data._kinds._detect import detect
+from dimetric.data._kinds._detect import detect, quoted
 from dimetric.data._kinds._encoding import ColumnEncoding
 from dimetric.data._kinds._texts import FrequencyColumn, WordsColumn
+
+MAX_LISTED_ALIKE = 5  # columns that are encoded alike and have a note each
 
 
 class LearnedColumn(NamedTuple):
@@ -84,12 +86,45 @@ def learn_column(
     return LearnedColumn(categories, str(texts[np.argmax(counts)]), note)
 
 
+def column_notes(learned: Mapping[str, LearnedColumn]) -> list[str]:
+    """Return a note for each column, or one for many columns that are encoded alike.
+
+    Examples
+    --------
+    >>> found = LearnedColumn(["a", "b", "c"], "a", "Column 'x' is one-hot encoded.")
+    >>> column_notes({name: found for name in "uvwxyz"})
+    ["6 columns are one-hot encoded: 'u', 'v', 'w' and 3 more."]
+    """
+    alike: dict[str, list[str]] = {}
+    for name, column in learned.items():
+        alike.setdefault(_treatment(column), []).append(name)
+    alike.pop("", None)  # numbers
+    is_single = {name: len(names) <= MAX_LISTED_ALIKE for names in alike.values() for name in names}
+    notes = [each.note for name, each in learned.items() if each.note and is_single.get(name, True)]
+    return notes + [
+        f"{len(names)} columns are {treatment}: {quoted(names)}."
+        for treatment, names in alike.items()
+        if len(names) > MAX_LISTED_ALIKE
+    ]
+
+
+def _treatment(column: LearnedColumn) -> str:
+    """Return how a column is encoded, in the words of a note, or "" if nothing is to be said."""
+    if column.encoding is not None:
+        return f"read as {column.encoding.content}"
+    if column.categories is None:
+        return ""
+    return "one-hot encoded" if len(column.categories) > 2 else "encoded as 0 and 1"
+
+
 def _encoding_note(name: str, encoding: ColumnEncoding) -> str:
     """Return a sentence that says how a column is encoded."""
     if isinstance(encoding, FrequencyColumn):
+        n = encoding.n_frequent
+        frequent = f", and which of the {n} most frequent it is" if n else ""
         return (
             f"Column {name!r} holds {len(encoding.values):,} distinct texts, too many for "
-            "categories. Its feature is how often each occurs, on a log scale."
+            f"categories. It becomes how often a text occurs, on a log scale{frequent}."
         )
     if isinstance(encoding, WordsColumn):
         what = "letter triples" if encoding.characters else "words"

@@ -1,5 +1,6 @@
 """List all problems of a table at once, with one command that deals with them."""
 
+import shlex
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -35,8 +36,7 @@ def remedy(names: list[str], option: str = "drop") -> str:
     "Replace these values, or add --drop 'a,b c' (or --auto, which does the same)."
     """
     if option.startswith("--"):
-        listed = ",".join(names)
-        text = f"'{listed}'" if " " in listed else listed
+        text = shlex.quote(",".join(names))
         return f"Replace these values, or add {option} {text} (or --auto, which does the same)."
     return f"Replace these values, or set {option}={names} or auto=True."
 

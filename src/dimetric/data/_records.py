@@ -100,9 +100,11 @@ def record_of(name: str, values: np.ndarray) -> tuple[ColumnRecord, np.ndarray]:
         ids = find_ids(name, values)
         return _left_out(name, kind, n_missing, ids.reason if ids else reason), values
     found = detect(name, values)
+    written = values
     if found.encoding is not None and found.encoding.n_codes == 1:
-        values, missing = _readable(values, found.encoding, missing)
-    example = _shown(values[int(np.argmin(missing))])
+        values = _readable(values, found.encoding)
+        missing = is_missing(values)
+    example = _shown(written[int(np.argmin(missing))])
     kind, span, n_distinct = _described(values, missing, found)
     details: dict[str, Any] = {"range": span, "example": example, "note": _about(name, found.note)}
     n_missing = int(missing.sum())
@@ -113,9 +115,10 @@ def record_of(name: str, values: np.ndarray) -> tuple[ColumnRecord, np.ndarray]:
         reason = f"{percent} % of its values are missing"
         return _left_out(name, kind, n_missing, reason, **details), values
     ids = _ids(name, values, found.encoding)
-    if ids is not None:
-        note = f" {_group_hint(name)}" if ids.is_group else ""
-        details["note"] = note.strip()
+    if ids is not None and ids.is_kept:
+        details["note"] = f"Column {name!r}: {ids.reason}. {_group_hint(name)}"
+    elif ids is not None:
+        details["note"] = _group_hint(name) if ids.is_group else ""
         left_out = _left_out(name, "ids", n_missing, ids.reason, **details)
         return _replace(left_out, is_group=ids.is_group), values
     problem = found.problem or _overflow(values)
@@ -201,24 +204,16 @@ def _left_out(name: str, kind: str, n_missing: int, reason: str, **details: Any)
 
 def _ids(name: str, values: np.ndarray, encoding: ColumnEncoding | None) -> IdColumn | None:
     """Return why a column holds identifiers. Dates and numbers with a unit are never ids."""
-    if isinstance(encoding, QuantityColumn) and not encoding.unit:
-        return find_ids(name, encoding.codes(values)[:, 0])
-    if encoding is None or isinstance(encoding, FrequencyColumn | WordsColumn):
+    is_plain = isinstance(encoding, QuantityColumn) and not encoding.unit
+    if encoding is None or is_plain or isinstance(encoding, FrequencyColumn | WordsColumn):
         return find_ids(name, values)
     return None
 
 
-def _readable(
-    values: np.ndarray, encoding: ColumnEncoding, missing: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return values in which those that the encoding cannot read are missing, and a mask."""
-    unread = np.isnan(encoding.codes(values)[:, 0])
-    if np.array_equal(unread, missing):
-        return values, missing
-    values = values.copy()
-    absent = {"O": None, "f": np.nan}.get(values.dtype.kind, np.datetime64("NaT"))
-    values[unread] = absent
-    return values, unread
+def _readable(values: np.ndarray, encoding: ColumnEncoding) -> np.ndarray:
+    """Return values as the encoding reads them. Values that it cannot read are missing."""
+    read = encoding.read(encoding.codes(values)[:, 0])
+    return values if read is None else read
 
 
 def _described(values: np.ndarray, missing: np.ndarray, found: Detected) -> tuple[str, str, int]:
@@ -257,9 +252,12 @@ def _n_features(encoding: ColumnEncoding | None, values: np.ndarray, n_distinct:
 
 def _treatment(encoding: ColumnEncoding | None, n_features: int) -> str:
     """Return what is done with a column that is used."""
+    if isinstance(encoding, FrequencyColumn):
+        frequent = f", and the {encoding.n_frequent} most frequent" * bool(encoding.n_frequent)
+        features = f"{n_features} feature{'s' * (n_features > 1)}"
+        return f"{features}: how often each text occurs{frequent}"
     if n_features == 1:
-        is_frequency = isinstance(encoding, FrequencyColumn)
-        return "1 feature: how often each text occurs" if is_frequency else "1 feature"
+        return "1 feature"
     if encoding is None:
         return f"{n_features} features, one-hot"
     if isinstance(encoding, WordsColumn):
@@ -290,5 +288,7 @@ def _number(value: float) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
     text = value.isoformat() if hasattr(value, "isoformat") else str(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."

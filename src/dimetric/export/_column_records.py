@@ -13,7 +13,12 @@ COLUMN_SCHEMA = {
     "TimeColumn": {},
     "DurationColumn": {},
     "QuantityColumn": {"unit": "text", "decimal": "text", "factors": "dict"},
-    "FrequencyColumn": {"values": "several text", "counts": "several count", "is_complete": "flag"},
+    "FrequencyColumn": {
+        "values": "several text",
+        "counts": "several count",
+        "is_complete": "flag",
+        "n_frequent": "count",
+    },
     "WordsColumn": {"n_hashed": "count", "characters": "flag"},
 }
 # Models that were saved before columns had encodings have neither encodings_ nor imputes_.

@@ -57,6 +57,13 @@ class DateColumn(ColumnEncoding):
         """Return the days since 1970-01-01."""
         return date_numbers(values, self.order, self.utc)[:, None]
 
+    def read(self, codes: np.ndarray) -> np.ndarray:
+        """Return the dates as datetime64."""
+        microseconds = np.round(np.where(np.isnan(codes), 0, codes) * SECONDS_PER_DAY * 1e6)
+        dates = microseconds.astype(np.int64).astype("datetime64[us]")
+        dates[np.isnan(codes)] = np.datetime64("NaT")
+        return dates
+
     def fitted(self, codes: np.ndarray) -> Self:
         """Return an encoding whose elapsed days count from the first date in the training rows."""
         present = codes[~np.isnan(codes)]
@@ -91,6 +98,10 @@ class TimeColumn(ColumnEncoding):
         """Return the hours since midnight."""
         return mapped_numbers(values, hours_of_clock)[:, None]
 
+    def read(self, codes: np.ndarray) -> np.ndarray:
+        """Return the hours."""
+        return codes
+
     def features(self, codes: np.ndarray) -> np.ndarray:
         """Return sine and cosine of the time."""
         return np.stack(_cycle(codes[:, 0], CYCLES["hour"]), axis=1)
@@ -113,6 +124,8 @@ def date_numbers(values: np.ndarray, order: str, utc: bool) -> np.ndarray:
         written = written_date(value)
         return None if written is None else day_number(written, order, utc)
 
+    if values.dtype.kind in "iuf":  # such as 20210305
+        values = values.astype(object)
     return mapped_numbers(values, parse)
 
 

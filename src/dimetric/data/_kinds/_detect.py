@@ -20,11 +20,17 @@ from dimetric.data._kinds._quantities import (
     unit_factors,
 )
 from dimetric.data._kinds._texts import FrequencyColumn, WordsColumn
-from dimetric.data._kinds._written_dates import hours_of_clock, order_and_zone, written_date
+from dimetric.data._kinds._written_dates import (
+    day_number,
+    hours_of_clock,
+    order_and_zone,
+    written_date,
+)
 from dimetric.data._missing import NUMBER_MISSING_MARKERS, is_missing, marks_missing
 
 MAX_CATEGORIES = 50  # of a column, in every table
 MAX_EXCEPTIONS = 0.1  # fraction of values that do not fit the kind of the other values
+MAX_MARKED = 0.4  # the same, if these values are one to three distinct texts
 MIN_NUMBERS = 10  # distinct numbers of a column that also holds texts
 N_TRIED = 100  # values of a column that must mostly fit a kind, before all are read
 MIN_WORDS = 3.5  # of a free text, on average
@@ -69,7 +75,7 @@ def detect(name: str, values: np.ndarray) -> Detected:
     QuantityColumn(unit='%', decimal='.', factors={'%': 1.0})
     """
     if values.dtype.kind == "M":
-        return Detected(_with_parts(DateColumn(), values))
+        return Detected(_with_parts(DateColumn(), DateColumn().codes(values)[:, 0]))
     if values.dtype.kind == "m":
         return Detected(DurationColumn())
     if values.dtype.kind in "iufb":
@@ -151,15 +157,20 @@ def _read(counts: Counter[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, A
 
 
 def _few(others: list[Any], counts: Counter[Any]) -> bool:
-    return sum(counts[each] for each in others) <= MAX_EXCEPTIONS * sum(counts.values())
+    """Return whether values are so few that they may be missing values.
+
+    One to three distinct texts, such as "unknown", may occur more often than different texts.
+    """
+    limit = MAX_EXCEPTIONS if len(others) > MAX_EXAMPLES else MAX_MARKED
+    return sum(counts[each] for each in others) <= limit * sum(counts.values())
 
 
 def _exceptions_note(others: list[Any], counts: Counter[Any], content: str) -> str:
     if not others:
         return ""
     n_others = sum(counts[each] for each in others)
-    are = "value is not one of the" if n_others == 1 else "values are not"
-    return f"{n_others} {are} {content} and read as missing: {quoted(others)}."
+    values, are = ("value", "is") if n_others == 1 else ("values", "are")
+    return f"{n_others} {values} cannot be read as {content} and {are} missing: {quoted(others)}."
 
 
 def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
@@ -167,16 +178,15 @@ def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
     if not found or not _few(others, counts):
         return None
     order, utc, is_certain = order_and_zone((each, counts[key]) for key, each in found.items())
-    encoding = DateColumn(order, utc)
-    codes = encoding.codes(values)
-    if np.isnan(codes).all():
+    days = {key: day_number(each, order, utc) for key, each in found.items()}
+    codes = np.array([each for each in days.values() if each is not None])
+    if not len(codes):
         return None
-    unread = [key for key in counts if np.isnan(encoding.codes(_array([key]))).all()]
-    unread = [each for each in unread if not marks_missing(each, NUMBER_MISSING_MARKERS)]
-    notes = [_exceptions_note(unread, counts, "dates")]
+    unread = [key for key, each in days.items() if each is None]
+    notes = [_exceptions_note([*unread, *others], counts, "dates")]
     if not is_certain:
         notes.append("day and month could be exchanged; dates are read as day, month, year.")
-    return Detected(_with_parts(encoding, values), " ".join(filter(None, notes)))
+    return Detected(_with_parts(DateColumn(order, utc), codes), " ".join(filter(None, notes)))
 
 
 def _times(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
@@ -221,10 +231,10 @@ def _quantities(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
         return None
     encoding = QuantityColumn(unit, decimal, factors)
     notes = [_exceptions_note([*others, *wrong], counts, encoding.content)]
-    converted = [each for each, factor in factors.items() if factor != 1]
+    converted = [each for each, factor in factors.items() if factor != 1 and each]
     if converted:
         notes.append(f"values in {', '.join(converted)} are converted to {unit}.")
-    if unit and "" in factors:
+    if unit and factors.get("") == 1:
         n_plain = units[""]
         notes.append(f"{n_plain} values without a unit are read as {unit}.")
     return Detected(encoding, " ".join(filter(None, notes)))
@@ -246,11 +256,9 @@ def _numbers(name: str, values: np.ndarray) -> Detected:
     return Detected(encoding, f"{n_infinite} infinite {are} read as missing.")
 
 
-def _with_parts(encoding: DateColumn, values: np.ndarray) -> DateColumn:
+def _with_parts(encoding: DateColumn, codes: np.ndarray) -> DateColumn:
     """Return an encoding of dates that has the parts that vary."""
-    code = encoding.codes(values)[:, 0]
-    present = code[~np.isnan(code)]
-    parts = date_parts(present, 0.0)
+    parts = date_parts(codes[~np.isnan(codes)], 0.0)
     varying = [each for each in PARTS if len(np.unique(parts[each])) > 1]
     if "day" not in varying and "weekday" in varying:
         varying.remove("weekday")  # of the first day of each month, which says nothing
@@ -264,12 +272,5 @@ def _compact_dates(name: str, values: np.ndarray) -> DateColumn | None:
     present = values[~is_missing(values)]
     if not len(present) or not np.all((present > 1e7) & (present < 1e8)):
         return None
-    texts = _array([str(int(each)) for each in values if not is_missing(_array([each]))[0]])
-    encoding = DateColumn()
-    return None if np.isnan(encoding.codes(texts)).any() else _with_parts(encoding, texts)
-
-
-def _array(values: list[Any]) -> np.ndarray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    codes = DateColumn().codes(present.astype(np.int64).astype(object))[:, 0]
+    return None if np.isnan(codes).any() else _with_parts(DateColumn(), codes)

@@ -51,6 +51,10 @@ class DurationColumn(ColumnEncoding):
         """What the column holds."""
         return "durations"
 
+    def read(self, codes: np.ndarray) -> np.ndarray:
+        """Return the hours."""
+        return codes
+
     def codes(self, values: np.ndarray) -> np.ndarray:
         """Return the hours."""
         if values.dtype.kind == "m":

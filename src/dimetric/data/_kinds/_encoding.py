@@ -38,6 +38,10 @@ class ColumnEncoding:
         """Return the codes of values, of shape (n, n_codes). Missing values are NaN."""
         raise NotImplementedError
 
+    def read(self, codes: np.ndarray) -> np.ndarray | None:
+        """Return values that have the given codes and are faster to read, or None."""
+        return None
+
     def fitted(self, codes: np.ndarray) -> Self:
         """Return an encoding that is fitted to the codes of the training rows."""
         return self
@@ -76,13 +80,15 @@ class ColumnEncoding:
 def mapped_numbers(values: np.ndarray, parse: Callable[[Any], float | None]) -> np.ndarray:
     """Return the number of each value, and NaN for missing values and those that do not parse.
 
-    Each distinct value is parsed once.
+    Each distinct value is parsed once. Arrays of numbers are returned as they are.
 
     Examples
     --------
     >>> mapped_numbers(np.array(["1", None, "x", "1"], dtype=object), lambda each: 2.0)
     array([ 2., nan,  2.,  2.])
     """
+    if values.dtype.kind in "iuf":  # read before
+        return values.astype(np.float64)
     numbers, known = np.full(len(values), np.nan), {}
     for i, (value, missing) in enumerate(
         zip(values.tolist(), is_missing(values).tolist(), strict=True)

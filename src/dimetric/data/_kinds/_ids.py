@@ -10,11 +10,13 @@ from dimetric.data._missing import is_missing
 MIN_ROWS = 20  # in smaller tables, only the name of a column can tell that it holds ids
 MIN_DENSITY = 0.8  # fraction of a range of integers that ids use
 MIN_DISTINCT = 0.98  # fraction of distinct values among ids of rows
+MIN_DISTINCT_TEXTS = 0.9  # the same among codes and names, which are not counted as texts
 MAX_TEMPLATES = 0.1  # number of shapes of codes, as a fraction of their number
 MIN_MATCHES = 0.9  # fraction of addresses or hashes in a column
 MAX_WORDS = 3.5  # of a name, on average
 MIN_REPEATS = 2  # rows of a group, on average
 MIN_GROUPS = 20  # fewer groups than this may be categories
+MIN_NAMED_GROUPS = 5  # fewer are hardly groups of rows that belong together
 ROW_ID_NAMES = ("", "id", "index", "no", "nr", "row", "rownames", "rowid", "#", "uid", "idx")
 ID_WORDS = {"id", "ids", "uuid", "guid", "uid", "pk", "oid", "identifier"}
 NUMBER_WORDS = {"no", "nr", "num", "number", "nummer", "index", "idx", "row", "code", "ref"}
@@ -46,10 +48,13 @@ class IdColumn(NamedTuple):
         A clause, such as "it looks like a row identifier".
     is_group : bool
         Whether its values repeat, so that they may name groups of rows.
+    is_kept : bool
+        Whether there are so few groups that the column is a feature nevertheless.
     """
 
     reason: str
     is_group: bool = False
+    is_kept: bool = False
 
 
 def find_ids(name: str, values: np.ndarray) -> IdColumn | None:
@@ -65,9 +70,9 @@ def find_ids(name: str, values: np.ndarray) -> IdColumn | None:
     Examples
     --------
     >>> find_ids("customer_id", np.array([7, 2, 5])), find_ids("size", np.array([7, 2, 5]))
-    (IdColumn(reason='it looks like a row identifier', is_group=False), None)
+    (IdColumn(reason='it looks like a row identifier', is_group=False, is_kept=False), None)
     >>> find_ids("x", np.arange(1000, 1300))
-    IdColumn(reason='it numbers the rows from 1000 to 1299', is_group=False)
+    IdColumn(reason='it numbers the rows from 1000 to 1299', is_group=False, is_kept=False)
     """
     missing = is_missing(values)
     plain = "" if name.startswith("Unnamed: ") else name.strip().lower()
@@ -90,7 +95,7 @@ def find_ids(name: str, values: np.ndarray) -> IdColumn | None:
     content = _pattern(present)
     if content and len(distinct) > 2:
         return IdColumn(f"it holds {content}", not is_unique)
-    if not is_unique or len(present) < MIN_ROWS:
+    if len(distinct) <= MIN_DISTINCT_TEXTS * len(present) or len(present) < MIN_ROWS:
         return _group(present, distinct, named)
     return _codes_or_names(present, words)
 
@@ -113,9 +118,10 @@ def _numbered_rows(
 def _group(present: np.ndarray, distinct: "set[str] | range", named: bool) -> IdColumn | None:
     """Return why a column names groups, or None if it does not."""
     repeats = len(present) / max(1, len(distinct))
-    if not named or len(distinct) < MIN_GROUPS or repeats < MIN_REPEATS:
+    if not named or len(distinct) < MIN_NAMED_GROUPS or repeats < MIN_REPEATS:
         return None
-    return IdColumn(f"it names {len(distinct):,} groups of rows", True)
+    reason = f"it names {len(distinct):,} groups of rows"
+    return IdColumn(reason, True, len(distinct) < MIN_GROUPS)
 
 
 def _codes_or_names(present: np.ndarray, words: set[str]) -> IdColumn | None:
@@ -127,8 +133,8 @@ def _codes_or_names(present: np.ndarray, words: set[str]) -> IdColumn | None:
     shapes = {re.sub(r"[^\W\d_]", "A", re.sub(r"\d+", "9", each)) for each in texts}
     has_digits = sum(any(map(str.isdigit, each)) for each in texts) >= MIN_MATCHES * len(texts)
     if has_digits and (len(shapes) <= max(3, MAX_TEMPLATES * len(texts)) or words & NUMBER_WORDS):
-        return IdColumn("it holds a different code in each row")
-    return IdColumn("it holds a different text in each row, like a name")
+        return IdColumn("it holds a different code in nearly every row")
+    return IdColumn("it holds a different text in nearly every row, like a name")
 
 
 def _pattern(present: np.ndarray) -> str:

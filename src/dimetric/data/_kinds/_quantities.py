@@ -29,6 +29,8 @@ PATTERN = re.compile(
     rf"(?P<number>{NUMBER})\s*(?P<unit>{UNIT})?\.?\s*(?P<close>\))?(?P<after>-)?",
     re.IGNORECASE,
 )
+# Numbers without a unit among these are not multiples.
+MULTIPLES: dict[str, float] = {"k": 1e3, "m": 1e6, "mn": 1e6, "mio": 1e6, "bn": 1e9, "mrd": 1e9}
 # Units that can be converted into each other: the size of each in units of the first.
 FAMILIES: tuple[dict[str, float], ...] = (
     {"kg": 1, "g": 1e-3, "mg": 1e-6, "t": 1e3, "lb": 0.45359237, "lbs": 0.45359237,
@@ -43,6 +45,7 @@ FAMILIES: tuple[dict[str, float], ...] = (
      "years": 31557600},
     {"b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12},
     {"%": 1, "‰": 0.1, "percent": 1, "pct": 1},
+    MULTIPLES,
 )  # fmt: skip
 MIN_GROUP_DIGITS = 3  # of a group of thousands
 
@@ -164,6 +167,10 @@ class QuantityColumn(ColumnEncoding):
             for unit, factor in self.factors.items()
         )
 
+    def read(self, codes: np.ndarray) -> np.ndarray:
+        """Return the numbers."""
+        return codes
+
     def codes(self, values: np.ndarray) -> np.ndarray:
         """Return the numbers, in the unit of the column."""
         if values.dtype.kind in "iufb":
@@ -216,4 +223,7 @@ def unit_factors(units: Counter[str]) -> dict[str, float] | None:
             if family is None:
                 return None
             factors[each] = float(family[each.lower()] / family[main.lower()])
-    return factors | ({"": 1.0} if "" in units else {})
+    if "" in units:
+        is_multiple = main.lower() in MULTIPLES and main != "m"  # which stands for metres
+        factors[""] = 1 / MULTIPLES[main.lower()] if is_multiple else 1.0
+    return factors

@@ -15,6 +15,8 @@ from dimetric.data._missing import is_missing
 N_HASHED = 32  # features of the words of a column
 MAX_HASHED = 4096  # features that a model file may ask for
 MAX_STORED_VALUES = 10_000  # of a column whose values are counted
+MAX_FREQUENT = 10  # values with a feature of their own
+MIN_FREQUENT, MIN_FREQUENT_ROWS = 0.02, 5  # fraction and number of rows of such a value
 WORD = re.compile(r"\w+")
 N_GRAM = 3  # characters
 
@@ -23,7 +25,8 @@ N_GRAM = 3  # characters
 class FrequencyColumn(ColumnEncoding):
     """Values that are too many for categories: the logarithm of how often each occurs.
 
-    A value that was not seen during fit counts as one that occurs once.
+    The most frequent values also have a one-hot feature each. A value that was not seen during fit
+    counts as one that occurs once.
 
     Attributes
     ----------
@@ -33,21 +36,24 @@ class FrequencyColumn(ColumnEncoding):
         How often each occurs in the training rows.
     is_complete : bool
         Whether `values` has all values.
+    n_frequent : int
+        Number of the values that have a feature of their own.
     """
 
     values: tuple[str, ...] = field(repr=False)
     counts: tuple[int, ...] = field(repr=False)
     is_complete: bool = True
+    n_frequent: int = 0
 
     @classmethod
     def of(cls, texts: Sequence[str], counts: Sequence[int]) -> Self:
         """Return the encoding of the distinct texts of a column."""
         order = sorted(range(len(texts)), key=lambda i: (-counts[i], texts[i]))[:MAX_STORED_VALUES]
-        return cls(
-            tuple(str(texts[i]) for i in order),
-            tuple(int(counts[i]) for i in order),
-            len(order) == len(texts),
-        )
+        kept = [int(counts[i]) for i in order]
+        least = max(MIN_FREQUENT_ROWS, MIN_FREQUENT * sum(counts))
+        n_frequent = sum(each >= least for each in kept[:MAX_FREQUENT])
+        is_complete = len(order) == len(texts)
+        return cls(tuple(str(texts[i]) for i in order), tuple(kept), is_complete, n_frequent)
 
     @property
     def content(self) -> str:
@@ -56,7 +62,7 @@ class FrequencyColumn(ColumnEncoding):
 
     def is_valid(self) -> bool:
         """Return whether each value has a count."""
-        return len(self.values) == len(self.counts)
+        return self.n_frequent <= len(self.values) == len(self.counts)
 
     def codes(self, values: np.ndarray) -> np.ndarray:
         """Return the index of each value, or the number of known values for an unknown one."""
@@ -79,15 +85,21 @@ class FrequencyColumn(ColumnEncoding):
         return float(np.argmax(np.bincount(present))) if len(present) else 0.0
 
     def features(self, codes: np.ndarray) -> np.ndarray:
-        """Return the logarithm of how often each value occurs."""
+        """Return the logarithm of how often each value occurs, and one-hot features."""
         table = np.append(np.log(np.maximum(self.counts, 1)), 0.0)
         missing = np.isnan(codes)
         index = np.clip(np.where(missing, 0, codes), 0, len(self.values)).astype(np.int64)
-        return np.where(missing, np.nan, table[index])
+        one_hot = (codes == self._frequent()).astype(np.float64)
+        return np.where(missing, np.nan, np.concatenate([table[index], one_hot], axis=1))
+
+    def _frequent(self) -> np.ndarray:
+        """Return the codes of the most frequent values."""
+        return np.argsort(-np.array(self.counts), kind="stable")[: self.n_frequent]
 
     def feature_names(self, name: str) -> list[str]:
-        """Return the name of the feature."""
-        return [f"{name} frequency".strip()]
+        """Return names such as "town frequency" and "town=Paris"."""
+        frequent = [f"{name}={self.values[i]}" for i in self._frequent()]
+        return [f"{name} frequency".strip(), *frequent]
 
     def n_unknown(self, values: np.ndarray, codes: np.ndarray) -> int:
         """Return the number of values that were not seen during fit."""
@@ -132,14 +144,22 @@ class WordsColumn(ColumnEncoding):
 
     def codes(self, values: np.ndarray) -> np.ndarray:
         """Return the hashed words of each text."""
-        features = np.zeros((len(values), self.n_hashed))
-        for row, value, missing in zip(
-            features, values.tolist(), is_missing(values).tolist(), strict=True
+        rows: list[int] = []
+        places: list[tuple[int, float]] = []
+        known: dict[str, tuple[int, float]] = {}
+        for i, (value, missing) in enumerate(
+            zip(values.tolist(), is_missing(values).tolist(), strict=True)
         ):
-            if not missing:
-                for token in self._tokens(str(value).lower()):
-                    checksum = zlib.crc32(token.encode())
-                    row[checksum % self.n_hashed] += 1.0 if checksum >> 31 else -1.0
+            for token in () if missing else self._tokens(str(value).lower()):
+                if token not in known:
+                    checksum = zlib.crc32(token.encode(errors="replace"))
+                    known[token] = checksum % self.n_hashed, 1.0 if checksum >> 31 else -1.0
+                rows.append(i)
+                places.append(known[token])
+        features = np.zeros((len(values), self.n_hashed))
+        if rows:
+            columns, signs = zip(*places, strict=True)
+            np.add.at(features, (rows, list(columns)), signs)
         length = np.sqrt(np.sum(features**2, axis=1, keepdims=True))
         return features / np.where(length > 0, length, 1.0)
 
