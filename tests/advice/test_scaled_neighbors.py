@@ -169,8 +169,16 @@ def test_numbers_choose_scale_and_neighbours_too():
 def test_the_model_and_the_insight_use_the_setting():
     frame = pd.DataFrame(load_wine().data).add_prefix("x").assign(kind=load_wine().target)
     found = dimetric.compare(
-        frame, target="kind", learners=["LDA"], budget=20, random_state=0, scale="robust", cv=3
+        frame,
+        target="kind",
+        learners=["LDA"],
+        budget=20,
+        random_state=0,
+        scale="robust",
+        n_neighbors=np.int64(4),
+        cv=3,
     )
+    assert found.n_neighbors == 4
     assert isinstance(found.learner["scale"], RobustScaler)
     assert found.learner[-1].n_neighbors == found.n_neighbors == found.choice.n_neighbors
     assert found.insight.corrected_errors[0].before.shape == (found.n_neighbors,)
