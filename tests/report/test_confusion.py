@@ -87,6 +87,14 @@ def test_the_most_changed_of_many_classes_are_shown():
     assert html.count("<th>rest</th>") == 2
 
 
+def test_short_names_of_classes_are_not_numbered():
+    counts = np.diag(np.arange(20, 30))
+    for names, is_numbered in ((range(10), False), ((f"class {i}" for i in range(10)), True)):
+        html = page(Confusion(tuple(map(str, names)), counts, counts))
+        assert ("Columns are numbered like the rows." in html) == is_numbered
+        assert html.count(">0.0</td>") == 10  # no recall changes
+
+
 def test_the_page_shows_recalls_and_matrices(found):
     html = page(found, best="<i>LDA")
     assert "&lt;b&gt;big" in html
