@@ -4,19 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes, load_wine, make_classification
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.datasets import make_classification
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 import dimetric
 from dimetric import LDA, benchmark, export
-from dimetric.advice._choose import choose
 from dimetric.advice._model import table_pipeline
 from dimetric.advice._race_options import RaceOptions
 from dimetric.advice._scaled_neighbors import ScaledNeighbors, Setting, best_setting
 from dimetric.export._index import map_samples
-from dimetric.report import Task
 from dimetric.selection import tune
 
 SCALERS = {"minmax": MinMaxScaler, "standard": StandardScaler, "robust": RobustScaler}
@@ -27,19 +25,21 @@ X, y = make_classification(
 X *= [1, 5, 1, 0.2, 1]
 
 
+def predicted_without_itself(Z, y, k, score):
+    """Predict each row by its k nearest other rows."""
+    near = NearestNeighbors(n_neighbors=k + 1).fit(Z).kneighbors(return_distance=False)[:, :k]
+    if score in ("r2", "mae"):
+        return y[near].mean(axis=1)
+    return np.array([np.argmax(np.bincount(y[each])) for each in near])
+
+
 def naive_losses(score, X, y):
     """Leave each row out, with scikit-learn. Scalers see all rows: they do not use the target."""
     losses = {}
     for scale, scaler in SCALERS.items():
         Z = scaler().fit_transform(X)
         for k in KS:
-            model = (KNeighborsRegressor if score in ("r2", "mae") else KNeighborsClassifier)(k)
-            guess = np.array(
-                [
-                    model.fit(np.delete(Z, i, 0), np.delete(y, i)).predict(Z[i : i + 1])[0]
-                    for i in range(len(y))
-                ]
-            )
+            guess = predicted_without_itself(Z, y, k, score)
             if score == "accuracy":
                 loss = (guess != y) * 1.0
             elif score == "r2":
@@ -150,30 +150,27 @@ def test_groups_reach_the_choice_in_runs_and_searches():
         ({"n_neighbors": 5, "scale": "robust"}, ()),
     ],
 )
-def test_choice_says_what_the_model_uses(options, auto):
-    found = choose(X, y, {"LDA": LDA()}, cv=3, **options)
+def test_options_know_what_is_chosen(options, auto):
+    given = {"n_neighbors": "auto", "scale": "auto"} | options
+    found = RaceOptions(**given, cv=3, n_jobs=None, random_state=0)
     assert found.chosen_in_folds == auto
-    assert found.n_neighbors == options.get("n_neighbors", found.n_neighbors)
-    assert (found.scale, found.n_neighbors) == best_setting(X, y, **options)
+    assert found.setting(X, y) == best_setting(X, y, **options)
 
 
-def test_numbers_choose_scale_and_neighbours_too():
-    Z, target = load_diabetes(return_X_y=True)
-    Z, target = Z[:60], target[:60]
-    found = dimetric.compare(Z, target, learners=["Covariance"], budget=20, random_state=0, cv=3)
-    assert found.n_neighbors == found.learner[-1].n_neighbors == found.choice.n_neighbors
-    assert isinstance(found.learner[-2], SCALERS[found.choice.scale])
-    assert Task("continuous", "r2") == found.samples.task
-
-
-def test_the_model_and_the_insight_use_the_setting():
-    frame = pd.DataFrame(load_wine().data).add_prefix("x").assign(kind=load_wine().target)
-    found = dimetric.compare(
-        frame, target="kind", learners=["LDA"], budget=20, random_state=0, scale="robust", cv=3
-    )
-    assert isinstance(found.learner["scale"], RobustScaler)
-    assert found.learner[-1].n_neighbors == found.n_neighbors == found.choice.n_neighbors
-    assert found.insight.corrected_errors[0].before.shape == (found.n_neighbors,)
+@pytest.mark.parametrize("is_regression", [False, True])
+def test_the_model_and_the_insight_use_the_setting(is_regression):
+    target = X[:, 0] + X[:, 1] ** 2 if is_regression else y
+    options = {"budget": 60, "random_state": 0, "cv": 3, "n_neighbors": np.int64(4)}
+    learner = make_pipeline(StandardScaler())  # it has no parameters to tune
+    found = dimetric.compare(X, target, learners={"scaled": learner}, **options)
+    assert found.choice.chosen_in_folds == ("scale",)
+    score = "r2" if is_regression else "accuracy"
+    setting = best_setting(X, target, n_neighbors=4, score=score)
+    assert (found.choice.scale, found.n_neighbors) == setting
+    assert isinstance(found.learner["scale"], SCALERS[setting.scale])
+    assert found.learner[-1].n_neighbors == 4
+    changed = [*found.insight.corrected_errors, *found.insight.new_errors]
+    assert all(each.before.shape == (4,) for each in changed)
 
 
 @pytest.mark.parametrize(

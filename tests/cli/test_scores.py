@@ -38,6 +38,7 @@ def test_a_rare_class_is_scored_and_shown(run, churn):
     assert "balanced accuracy" in (out / "churn.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_json_has_the_score_the_setting_and_the_confusion(run, churn):
     words = ("--target", "leaves", "--out", churn.parent, "--json", "--score", "f1_macro")
     done = run("compare", churn, *words, "--k", 5, "--scale", "robust", *FAST)

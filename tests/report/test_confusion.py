@@ -87,6 +87,14 @@ def test_the_most_changed_of_many_classes_are_shown():
     assert html.count("<th>rest</th>") == 2
 
 
+def test_short_names_of_classes_are_not_numbered():
+    counts = np.diag(np.arange(20, 30))
+    for names, is_numbered in ((range(10), False), ((f"class {i}" for i in range(10)), True)):
+        html = page(Confusion(tuple(map(str, names)), counts, counts))
+        assert ("Columns are numbered like the rows." in html) == is_numbered
+        assert html.count(">0.0</td>") == 10  # no recall changes
+
+
 def test_the_page_shows_recalls_and_matrices(found):
     html = page(found, best="<i>LDA")
     assert "&lt;b&gt;big" in html
@@ -113,16 +121,3 @@ def test_a_rare_class_that_gains_or_loses_is_named(after, sentence):
     matrix = np.array([[200, 100], [20 - after, after]])
     note = rare_class_note(Confusion(("large", "small"), before, matrix), "NCA")
     assert note == (sentence and f"{sentence}under the Euclidean distance.")
-
-
-def test_a_comparison_has_the_confusion_of_its_final():
-    frame_y = np.where(y == "<b>big", "big", y)
-    found = dimetric.compare(X, frame_y, learners=["LDA"], budget=20, random_state=0, cv=4)
-    confusion = found.choice.confusion
-    assert confusion.before.sum() == confusion.after.sum() == 100
-    first = found.choice.final_scores["LDA"][:4]  # of the first repeat
-    assert np.trace(confusion.after) / 100 == pytest.approx(first.mean())
-    record = found.to_dict()
-    assert record["confusion"]["classes"] == ["big", "middle", "small"]
-    assert record["confusion"]["recall"][0]["rows"] == 60
-    assert (record["n_neighbors"], record["scale"]) == (found.n_neighbors, found.choice.scale)

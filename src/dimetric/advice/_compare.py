@@ -169,7 +169,7 @@ def compare(
         samples,
         None if learners is None else _checked_learners(learners),
         budget=budget,
-        n_neighbors=n_neighbors,
+        n_neighbors=n_neighbors if n_neighbors == "auto" else int(n_neighbors),
         scale=scale,
         rope=rope,
         random_state=seed_from(random_state),
