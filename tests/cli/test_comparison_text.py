@@ -38,7 +38,7 @@ def test_order_of_the_text(comparison, tmp_path):
         comparison.choice.verdict,
         "new folds",
         *(f"\n- {each}\n" for each in comparison.advice),
-        "Dropped: LSI (too slow",
+        "LSI (too slow",
         "Written: ",
     ]
     places = [text.index(each) for each in parts]
@@ -59,6 +59,8 @@ def test_dropped_learners():
     line = dropped_line(two)
     assert line == "Dropped: LSI, ITML (too slow; a larger --budget would include more)."
     lost = {"LDA": "On 200 rows, its accuracy was 0.750 (Euclidean: 0.840)."}
+    same = "It keeps all distances on this table, so it is the Euclidean distance."
+    assert dropped_line({"PCA": same}) == "Dropped: PCA (same as Euclidean)."
     failed = {"PCA": "ValueError: X is odd.\nUse others. Or not."}
     assert dropped_line(two | lost | failed, 120.0) == (
         "Dropped: LSI, ITML (too slow; --budget 120 would include all); LDA (behind on 200 rows); "
