@@ -70,6 +70,9 @@ def test_without_time_the_model_has_the_known_number_of_rows():
     assert machine.grow(5000, [1000], 0.1).n_rows == 1000
     assert machine.sizes == [1000]
     assert Machine(1.0, 1).grow(800, [1000], 0.1).n_rows == 800
+    machine, options = Machine(1.0, 1), {"known_sizes": [100], "known_seconds": [100.0]}
+    found = growing_fit(machine.fit, 5000, **options, seconds=1, min_rows=400, clock=machine.clock)
+    assert found.n_rows == 400
 
 
 def test_fits_that_are_slower_than_expected_stop():

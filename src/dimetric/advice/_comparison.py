@@ -273,6 +273,7 @@ class Comparison:
         left = self.budget - self.seconds
         if "insight" not in vars(self):
             left -= SETTINGS.insight_fraction * self.budget
+        reserved = max(SETTINGS.min_model_fraction * self.budget, SETTINGS.min_model_seconds)
         return self._timed(
             "learner",
             lambda: fit_model(
@@ -280,7 +281,7 @@ class Comparison:
                 self.choice,
                 curve,
                 n_neighbors=self.n_neighbors,
-                seconds=left,
+                seconds=max(left, reserved),
                 random_state=self.random_state,
             ),
         )
