@@ -66,8 +66,8 @@ def test_dropped_learners():
     assert dropped_line({"PCA": same}) == "Dropped: PCA (same as Euclidean)."
     failed = {"PCA": "ValueError: X is odd.\nUse others. Or not."}
     assert dropped_line(two | lost | failed, 120.0) == (
-        "Dropped: LSI, ITML (too slow; --budget 120 would include all); LDA, NCA (behind on 200 rows); "
-        "PCA (X is odd)."
+        "Dropped: LSI, ITML (too slow; --budget 120 would include all); "
+        "LDA, NCA (behind on 200 rows); PCA (X is odd)."
     )
 
 
