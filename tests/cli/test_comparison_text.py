@@ -39,7 +39,7 @@ def test_order_of_the_text(comparison, tmp_path):
         "new folds",
         *(f"\n- {each}\n" for each in comparison.advice),
         "LSI (too slow",
-        "Written: ",
+        str(tmp_path / "a.html"),
     ]
     places = [text.index(each) for each in parts]
     assert places == sorted(places)
