@@ -92,7 +92,8 @@ def compare(
         predictions rather than by those of nearest neighbours.
     budget : float, default=60.0
         Approximate total time in seconds. Most of it is used by the comparison. The rest is
-        reserved for ``learner`` and ``insight`` of the result, which are computed on first use.
+        reserved for ``curve``, ``insight`` and ``learner`` of the result, which are computed on
+        first use.
     n_neighbors : int, default=3
         Number of nearest neighbours used for predictions.
     cv : int, default=5
@@ -122,8 +123,8 @@ def compare(
     Returns
     -------
     Comparison
-        The result. It has ``verdict``, ``scores``, the fitted ``learner``, ``insight``,
-        ``report(path)`` and ``save(path)``.
+        The result. It has ``verdict``, ``advice``, ``scores``, the learning ``curve``, the fitted
+        ``learner``, ``insight``, ``report(path)`` and ``save(path)``.
 
     Examples
     --------
