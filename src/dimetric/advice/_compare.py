@@ -92,8 +92,7 @@ def compare(
         predictions rather than by those of nearest neighbours.
     budget : float, default=60.0
         Approximate total time in seconds. Most of it is used by the comparison. The rest is
-        reserved for ``curve``, ``insight`` and ``learner`` of the result, which are computed on
-        first use.
+        reserved for ``learner`` and ``insight`` of the result, which are computed on first use.
     n_neighbors : int, default=3
         Number of nearest neighbours used for predictions.
     cv : int, default=5
