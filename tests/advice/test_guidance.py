@@ -70,6 +70,9 @@ def test_without_time_the_model_has_the_known_number_of_rows():
     assert machine.grow(5000, [1000], 0.1).n_rows == 1000
     assert machine.sizes == [1000]
     assert Machine(1.0, 1).grow(800, [1000], 0.1).n_rows == 800
+    machine, options = Machine(1.0, 1), {"known_sizes": [100], "known_seconds": [100.0]}
+    found = growing_fit(machine.fit, 5000, **options, seconds=1, min_rows=400, clock=machine.clock)
+    assert found.n_rows == 400
 
 
 def test_fits_that_are_slower_than_expected_stop():
@@ -266,7 +269,7 @@ def test_comparison_has_a_curve_advice_and_a_model_of_all_rows(comparison):
 def test_report_shows_advice_and_curve(comparison, tmp_path):
     found, _ = comparison
     found.report(tmp_path / "a.html")
-    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    page = (tmp_path / "a.html").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
     assert "Would more rows help?" in page
     assert found.curve.statement in page
     assert all(each.replace("'", "&#39;") in page for each in found.advice)

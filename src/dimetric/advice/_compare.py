@@ -139,8 +139,8 @@ def compare(
     Returns
     -------
     Comparison
-        The result. It has ``verdict``, ``scores``, the fitted ``learner``, ``insight``,
-        ``report(path)`` and ``save(path)``.
+        The result. It has ``verdict``, ``advice``, ``scores``, the learning ``curve``, the fitted
+        ``learner``, ``insight``, ``report(path)`` and ``save(path)``.
 
     Examples
     --------

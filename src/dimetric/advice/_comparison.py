@@ -16,10 +16,10 @@ from dimetric.advice._guidance.curve import comparison_curve
 from dimetric.advice._guidance.fitted_model import fit_model, model_description
 from dimetric.advice._guidance.growing_fit import FittedRows
 from dimetric.advice._guidance.sentences import advice
+from dimetric.advice._guidance.time_left import curve_seconds, model_seconds
 from dimetric.advice._insight import insight
 from dimetric.advice._race_options import Callback, RaceOptions
 from dimetric.advice._samples import LabelledSamples
-from dimetric.advice._settings import SETTINGS
 from dimetric.advice._show import comparison_html, comparison_text, report_record
 from dimetric.report._outcome import outcome
 from dimetric.report._records import Choice, Insight
@@ -272,9 +272,8 @@ class Comparison:
     def _fitted(self) -> FittedRows[Pipeline]:
         """The fitted model, and the number of rows that it was fitted to."""
         curve = self.curve
-        left = self.budget - self.seconds
-        if "insight" not in vars(self):
-            left -= SETTINGS.insight_fraction * self.budget
+        has_insight = "insight" in vars(self)
+        seconds = model_seconds(self.budget, self.seconds, reserve_insight=not has_insight)
         return self._timed(
             "learner",
             lambda: fit_model(
@@ -282,16 +281,10 @@ class Comparison:
                 self.choice,
                 curve,
                 n_neighbors=self.n_neighbors,
-                seconds=left,
+                seconds=seconds,
                 random_state=self.random_state,
             ),
         )
-
-    @property
-    def _curve_seconds(self) -> float:
-        """Time of the learning curve: more if the comparison has left much of the budget."""
-        left = (1 - SETTINGS.insight_fraction) * self.budget - self.seconds
-        return max(SETTINGS.curve_fraction * self.budget, SETTINGS.max_curve_part * left)
 
     def _curve(self, callback: Callable[[int, int], None] | None = None) -> LearningCurve | None:
         samples = self.samples
@@ -312,7 +305,7 @@ class Comparison:
                 samples.y,
                 self.choice,
                 options,
-                seconds=self._curve_seconds,
+                seconds=curve_seconds(self.budget, self.seconds),
                 callback=callback,
             ),
         )

@@ -96,8 +96,9 @@ class RaceSettings:
         Part of what is left of the budget that the learning curve may take.
     insight_fraction : float
         Fraction of the budget that is reserved for the insight while it is not computed.
-    min_model_seconds : float
-        Smallest time limit for fitting the model. Otherwise, it is what is left of the budget.
+    min_model_fraction, min_model_seconds : float
+        Smallest time limit for fitting the model, as a fraction of the budget and in seconds.
+        Otherwise, it is what is left of the budget.
     max_model_values : int
         Largest number of values (rows x features) that the model is fitted to. A nearest-neighbour
         classifier stores all of them.
@@ -152,6 +153,7 @@ class RaceSettings:
     curve_fraction: float = 0.08
     max_curve_part: float = 0.4
     insight_fraction: float = 0.08
+    min_model_fraction: float = 0.1
     min_model_seconds: float = 2.0
     max_model_values: int = 50_000_000
     max_insight_rows: int = 1500

@@ -177,8 +177,10 @@ def _short_reason(reason: str, hint: str) -> str:
 
     if is_too_slow(reason):
         return f"too slow; {hint}"
-    if rows := re.match(r"On ([\d,]+) rows, its", reason):
+    if rows := re.match(r"(?:On|In .* of) ([\d,]+) rows, its", reason):
         return f"behind on {rows[1]} rows"
+    if "it is the Euclidean distance" in reason:
+        return "same as Euclidean"
     sentence = re.split(r"(?<=\.)\s", one_line(reason), maxsplit=1)[0]
     return re.sub(r"^\w*Error: ", "", sentence).rstrip(".")
 

@@ -71,7 +71,8 @@ def fit_model(
         min(len(y), max_rows),
         known_sizes=[min(each, len(y)) for each in sizes],
         known_seconds=times,
-        seconds=max(seconds, SETTINGS.min_model_seconds),
+        seconds=seconds,
+        min_rows=choice.n_final_rows,  # the final has made several fits of about this size
     )
 
 

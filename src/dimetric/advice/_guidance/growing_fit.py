@@ -37,6 +37,7 @@ def growing_fit(
     known_sizes: list[int],
     known_seconds: list[float],
     seconds: float,
+    min_rows: int = 0,
     clock: Callable[[], float] = perf_counter,
 ) -> FittedRows[T]:
     r"""Fit a model to all rows, or to as many as the time allows.
@@ -57,6 +58,8 @@ def growing_fit(
         one. The first model has at least the last of these sizes.
     seconds : float
         Time for all fits.
+    min_rows : int, default=0
+        The first model has at least this many rows, even if it takes longer.
     clock : callable, default=perf_counter
         Returns the current time in seconds.
 
@@ -70,7 +73,7 @@ def growing_fit(
     while found is None or found.n_rows < n_rows:
         n = _next_size(n_rows, sizes, times, deadline - clock())
         if found is None:
-            n = max(n, min(n_rows, sizes[-1]))
+            n = max(n, min(n_rows, max(sizes[-1], min_rows)))
         elif n < n_rows and n < MIN_STEP * found.n_rows:
             break
         started = clock()
