@@ -88,6 +88,7 @@ def record():
         fit_seconds={"Euclidean": 0.001, best: 0.02}, dropped={"slow <i>": "<u>no time</u>"},
         final_scores=scores, n_repeats=1, judged_on_unseen_rows=False,
         n_race_rows=40, n_final_rows=60, posterior=Posterior(0.01, 0.02, 0.97, np.empty(0)),
+        majority=1 / 3,
     )  # fmt: skip
     near = np.array([1, 3])
     insight = Insight(
@@ -363,7 +364,7 @@ def test_templates_are_part_of_the_package():
 def test_advice_follows_the_verdict(record):
     assert '<ul class="advice">' not in render_report(record)
     page = Page(render_report(replace(record, advice=[f"Use {EVIL}.", "Expect 85 %."])))
-    assert f"(97 % probability). Use {EVIL}. Expect 85 %. Probabilities" in page.words
+    assert f"33.3 % accurate. Use {EVIL}. Expect 85 %. Probabilities" in page.words
     assert "script" not in page.tags
 
 

@@ -20,6 +20,7 @@ from dimetric.data._readers.encoding import (
     DECODING_ERROR_HANDLER,
     decode_head,
     detect_encoding,
+    text_lines,
 )
 from dimetric.data._readers.header import (
     COMMA_NUMBER,
@@ -139,7 +140,7 @@ def detect_dialect(path: Path, header: bool | None = None, *, is_gzip: bool = Fa
     text = decode_head(head, encoding, is_whole)
     if "\0" in text:
         raise ValueError("it is not a text file")
-    lines = list(islice(text.splitlines(), 2 * HEAD_LINES))
+    lines = text_lines(text)[: 2 * HEAD_LINES]
     if not is_whole and 1 < len(lines) < 2 * HEAD_LINES:
         lines.pop()  # the bytes that were read may end in the middle of this line
     declared = DECLARED_SEPARATOR.fullmatch(lines[0].strip(" ")) if lines else None

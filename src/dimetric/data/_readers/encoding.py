@@ -1,6 +1,9 @@
-"""Detect the encoding of a text file, and decode it."""
+"""Detect the encoding of a text file, decode it, and split it into lines."""
 
 import codecs
+import re
+
+LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def detect_encoding(head: bytes, is_whole: bool) -> str:
@@ -38,3 +41,17 @@ def _decode_late_bytes(error: UnicodeError) -> tuple[str, int]:
 
 DECODING_ERROR_HANDLER = "dimetric.decode_late_bytes"
 codecs.register_error(DECODING_ERROR_HANDLER, _decode_late_bytes)
+
+
+def text_lines(text: str) -> list[str]:
+    r"""Split a text at line ends, as pandas does.
+
+    ``str.splitlines`` also splits at other characters, which may be part of a value.
+
+    Examples
+    --------
+    >>> text_lines("a\u2028b\r\nc\n")
+    ['a\u2028b', 'c']
+    """
+    lines = LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]

@@ -15,6 +15,7 @@ from dimetric.data._missing import MISSING_MARKERS, NUMBER_MISSING_MARKERS
 from dimetric.data._readers import frames
 from dimetric.data._readers.compressed import check_gzip
 from dimetric.data._readers.dialect import GROUPED_NUMBER, Dialect, detect_dialect
+from dimetric.data._readers.encoding import text_lines
 from dimetric.data._readers.header import clean_name
 from dimetric.data._readers.reader import Reader
 from dimetric.data._readers.source import InputFile
@@ -149,9 +150,9 @@ class TextReader(Reader):
             if self.is_gzip:
                 content = gzip.decompress(content)
             text = content.decode(dialect.encoding, dialect.encoding_errors)
-            lines = text.splitlines(keepends=True)
-            kept = (each for i, each in enumerate(lines) if i not in set(dialect.skipped_lines))
-            return polars.read_csv("".join(kept).encode(), **options)
+            lines = enumerate(text_lines(text))
+            kept = "\n".join(each for i, each in lines if i not in set(dialect.skipped_lines))
+            return polars.read_csv(kept.encode(), **options)
         except polars.exceptions.PolarsError as error:
             raise ValueError(error_text(error)) from error
 
