@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric._names import printable, suggest
-from dimetric.cli._checks import check_is_model, output_file
+from dimetric.cli._checks import check_is_model, import_scikit_learn, output_file
 from dimetric.cli._options import Header, Json, ModelFile, NewData, split_names
 from dimetric.cli._picture import (
     PICTURE_EXTENSIONS,
@@ -74,11 +74,6 @@ def neighbors(
 
     Neighbours that only one of the two distances has are marked as new or lost.
     """
-    import dimetric
-    from dimetric.data._features import FeatureReader
-    from dimetric.data._files import TableFile
-    from dimetric.quality import before_and_after, neighborhood
-
     if out is not None:
         if not is_picture(out):
             extensions = ", ".join(PICTURE_EXTENSIONS)
@@ -86,6 +81,12 @@ def neighbors(
         out = output_file(out)
         use_headless_backend()
     check_is_model(model, data)
+    import_scikit_learn()
+    import dimetric
+    from dimetric.data._features import FeatureReader
+    from dimetric.data._files import TableFile
+    from dimetric.quality import before_and_after, neighborhood
+
     about = dimetric.describe(model).get("about") or {}
     loaded = dimetric.load(model)
     file = TableFile.open(data, header)
