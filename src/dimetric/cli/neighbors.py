@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric._names import printable, suggest
-from dimetric.cli._checks import check_is_model, import_scikit_learn, output_file
+from dimetric.cli._checks import check_is_model, output_file
 from dimetric.cli._options import Header, Json, ModelFile, NewData, split_names
 from dimetric.cli._picture import (
     PICTURE_EXTENSIONS,
@@ -81,7 +81,8 @@ def neighbors(
         out = output_file(out)
         use_headless_backend()
     check_is_model(model, data)
-    import_scikit_learn()
+    import sklearn.base  # noqa: F401 - as in import_scikit_learn
+
     import dimetric
     from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile
