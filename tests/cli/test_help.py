@@ -53,7 +53,7 @@ def test_help_of_each_verb_has_a_summary_and_examples_that_can_be_parsed(run, ve
         ),
         (["m.dimetric"], "'m.dimetric' is a file, not a command. Run `dimetric info m.dimetric`."),
         (["comapre", "wine.csv"], "There is no command 'comapre'. Did you mean compare?"),
-        (["frobnicate"], "There is no command 'frobnicate'. Choose from compare, fit, "),
+        (["frobnicate"], "compare, fit, transform, predict, embed, "),
         (["fit", "wine.csv", "--taget", "a"], "There is no option --taget. Did you mean --target"),
         (["info", "m.dimetric", "--jsom"], "There is no option --jsom. Did you mean --json?"),
         (["fit", "wine.csv"], "Missing option '--out'"),

@@ -111,7 +111,7 @@ def test_download(server):
 def test_published_data_set(server):
     """The experiments download a data set, and split it at random."""
     arff = "@RELATION a\n@ATTRIBUTE x REAL\n@ATTRIBUTE kind {p, q}\n@DATA\n"
-    arff += "".join(f"{i},{'pq'[i % 2]}\n" for i in range(40))
+    arff += "".join(f"{i % 7 + 0.5},{'pq'[i % 2]}\n" for i in range(40))
     server.add("sonar", arff, {"x": "numeric", "kind": "nominal"}, "kind")
     data = load_published_data_set("sonar")
     assert data.X.shape == (40, 1)
