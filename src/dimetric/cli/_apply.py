@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._checks import check_is_model
+from dimetric.cli._checks import check_is_model, import_scikit_learn
 from dimetric.cli._options import split_names
 from dimetric.cli._terminal import ProgressBar, print_notes
 
@@ -40,6 +40,7 @@ def open_reader(
         The arguments of the verb.
     """
     check_is_model(model, data)
+    import_scikit_learn()
     import dimetric
     from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile

@@ -140,6 +140,15 @@ def check_is_model(model: Path, data: Path | Sequence[Path] = ()) -> None:
         raise error
 
 
+def import_scikit_learn() -> None:
+    """Import scikit-learn before other packages import it.
+
+    Python stores the frames of nested calls in blocks of 16 kB. At some depths of nested imports,
+    almost every call allocates a block and frees it again, which takes up to 0.4 seconds.
+    """
+    import sklearn.base  # noqa: F401
+
+
 def _is_model(path: Path) -> bool:
     from dimetric.export._container import read_header
 

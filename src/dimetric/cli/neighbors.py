@@ -76,11 +76,6 @@ def neighbors(
 
     Neighbours that only one of the two distances has are marked as new or lost.
     """
-    import dimetric
-    from dimetric.data._features import FeatureReader
-    from dimetric.data._files import TableFile
-    from dimetric.quality import before_and_after, neighborhood
-
     if out is not None:
         if not is_picture(out):
             extensions = ", ".join(PICTURE_EXTENSIONS)
@@ -88,6 +83,13 @@ def neighbors(
         out = output_file(out)
         use_headless_backend()
     check_is_model(model, data)
+    import sklearn.base  # noqa: F401 - as in import_scikit_learn
+
+    import dimetric
+    from dimetric.data._features import FeatureReader
+    from dimetric.data._files import TableFile
+    from dimetric.quality import before_and_after, neighborhood
+
     about = dimetric.describe(model).get("about") or {}
     loaded = dimetric.load(model)
     file = TableFile.open(data, header, sheet=sheet, sql=sql)
