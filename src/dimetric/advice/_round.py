@@ -308,5 +308,5 @@ class _Control:
     def _failure(self, cell: Cell) -> str:
         if cell.status != "timeout":
             return cell.message or cell.status
-        self._had_no_time.append(cell.learner)
+        self._had_no_time += [cell.learner] if cell.learner in self._plan.models else []
         return f"One fit on {self._n_rows} rows took more than {cell.time:.2g} s."
