@@ -102,12 +102,14 @@ def print_summary(table):
 
 
 def noise_table(seed):
-    """Return normal samples with random classes, which may be of different sizes."""
+    """Return samples with random classes, of very different numbers and sizes."""
     rng = np.random.default_rng(seed)
-    n, d, n_classes = rng.integers(60, 201), rng.integers(3, 21), rng.integers(2, 4)
-    sizes = rng.dirichlet(np.full(n_classes, 10.0 if seed % 2 else 2.0))
-    y = rng.choice(n_classes, size=n, p=0.15 / n_classes + 0.85 * sizes)
-    return rng.standard_normal((n, d)), y
+    n = int(np.exp(rng.uniform(np.log(30), np.log(2000))))
+    d, n_classes = rng.integers(2, 31), rng.integers(2, 6)
+    sizes = rng.dirichlet(np.full(n_classes, 8.0 if seed % 2 else 1.5))
+    y = rng.choice(n_classes, size=n, p=0.12 / n_classes + 0.88 * sizes)
+    X = rng.standard_normal((n, d)) if seed % 3 else rng.exponential(size=(n, d))
+    return X, y
 
 
 def print_noise(args):

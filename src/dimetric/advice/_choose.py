@@ -101,7 +101,8 @@ def choose(
     --------
     >>> from dimetric import LDA, PCA
     >>> from sklearn.datasets import load_wine
-    >>> choice = choose(*load_wine(return_X_y=True), {"LDA": LDA(), "PCA": PCA(2)})
+    >>> X, y = load_wine(return_X_y=True)
+    >>> choice = choose(X, y, {"LDA": LDA(), "PCA": PCA(2)}, seconds=10)
     >>> choice.best, round(choice.mean_scores["LDA"], 2)
     ('LDA', 0.99)
     """

@@ -10,11 +10,11 @@ import numpy as np
 
 from dimetric.advice._common_folds import score_sentence
 from dimetric.advice._final import Stage
-from dimetric.advice._round import Round, RoundScores, min_repeats, run_round
+from dimetric.advice._round import Round, RoundScores, run_round
 from dimetric.advice._selection import FAVOURITE
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._stratified import strata, stratified_rows
-from dimetric.advice._survivors import DEFAULT_GROWTH, FitTime, round_sizes, survivors
+from dimetric.advice._survivors import DEFAULT_GROWTH, FitTime, min_repeats, round_sizes, survivors
 from dimetric.report._choice import BASELINE, RaceRound
 
 __all__ = ["RaceResult", "budget_for_all", "is_long", "run_race", "sampled_stage"]

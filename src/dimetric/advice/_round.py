@@ -19,12 +19,12 @@ from dimetric.advice._common_folds import (
 )
 from dimetric.advice._final import Stage
 from dimetric.advice._settings import SETTINGS
-from dimetric.advice._survivors import survivors
+from dimetric.advice._survivors import min_repeats, survivors
 from dimetric.benchmark._cell import Cell
 from dimetric.benchmark._run import run
 from dimetric.report._choice import BASELINE
 
-__all__ = ["Round", "RoundScores", "min_repeats", "run_round"]
+__all__ = ["Round", "RoundScores", "run_round"]
 
 NOT_STARTED = "There was no time to fit it."
 
@@ -234,13 +234,17 @@ class _Control:
         return int(len(self._cells) / max(1, n_per_repeat) + left)
 
     def _skip_unstarted(self) -> None:
-        """Drop models without a fit if the first fold takes too long."""
+        """Drop models without a fit if the first fold takes too long.
+
+        The first reference models are fast and stay. The last two are ensembles of trees.
+        """
         elapsed, seconds = perf_counter() - self._started, self._deadline - self._started
         if elapsed < SETTINGS.first_fold_fraction * seconds:
             return
-        started = {cell.learner for cell in self._cells}
+        kept = {cell.learner for cell in self._cells} | set(self._plan.protected)
+        kept |= set(list(self._plan.references)[:-2])
         for name in self._active():
-            if name not in started and name not in self._plan.protected:
+            if name not in kept:
                 self._dropped[name] = NOT_STARTED
                 self._had_no_time += [name] if name in self._plan.models else []
 
@@ -304,16 +308,5 @@ class _Control:
     def _failure(self, cell: Cell) -> str:
         if cell.status != "timeout":
             return cell.message or cell.status
-        self._had_no_time.append(cell.learner)
+        self._had_no_time += [cell.learner] if cell.learner in self._plan.models else []
         return f"One fit on {self._n_rows} rows took more than {cell.time:.2g} s."
-
-
-def min_repeats(n_folds: int) -> int:
-    """Return the number of repeats that give at least 5 scores, from which to compute a spread.
-
-    Examples
-    --------
-    >>> min_repeats(5), min_repeats(3)
-    (1, 2)
-    """
-    return -(-SETTINGS.min_scores // n_folds)

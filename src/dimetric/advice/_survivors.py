@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dimetric.advice._settings import SETTINGS
 
-__all__ = ["FitTime", "round_sizes", "survivors"]
+__all__ = ["FitTime", "min_repeats", "round_sizes", "survivors"]
 
 DEFAULT_GROWTH = 1.25  # of the time of a fit: it grows with the number of rows to this power
 MIN_GROWTH, MAX_GROWTH = 0.5, 3.0
@@ -34,6 +34,17 @@ def round_sizes(n_rows: int, n_learners: int) -> list[int]:
     while n_learners > SETTINGS.min_survivors and sizes[0] >= 3 * SETTINGS.min_round_rows:
         sizes.insert(0, sizes[0] // 3)
     return sizes
+
+
+def min_repeats(n_folds: int) -> int:
+    """Return the number of repeats that give at least 5 scores, from which to compute a spread.
+
+    Examples
+    --------
+    >>> min_repeats(5), min_repeats(3)
+    (1, 2)
+    """
+    return -(-SETTINGS.min_scores // n_folds)
 
 
 class FitTime(NamedTuple):
