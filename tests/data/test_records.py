@@ -144,6 +144,15 @@ def test_the_column_that_costs_most_rows_is_named():
         read_table(frame, "y")
 
 
+def test_too_few_rows_without_missing_values():
+    frame = CUSTOMERS.head(60).copy()
+    frame["age"] = np.where(np.arange(60) < 6, np.arange(60.0) ** 2, np.nan)
+    remedy = r"Only \d rows? remain.* use --drop 'age' or --missing impute"
+    with pytest.warns(UserWarning, match="Dropped"), pytest.raises(ValueError, match=remedy):
+        read_samples(frame, "churn")
+    assert len(read_samples(frame, "churn", missing="auto").rows) == 60
+
+
 PROBLEMS = CUSTOMERS.assign(
     price=["3 EUR", "4 USD"] * (N // 2), mass=1e200 * RNG.random(N), weight=["1 kg", "2 cm"] * 100
 )

@@ -223,11 +223,6 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
             return [str(each) for each in self.feature_names_in_]
         return [f"x{i}" for i in range(self.n_features_in_)]
 
-    def category_columns(self) -> list[str]:
-        """Return the names of the categorical columns."""
-        pairs = zip(self.column_names(), self.categories_, strict=True)
-        return [name for name, categories in pairs if categories is not None]
-
     def string_columns(self) -> list[str]:
         """Return the names of the columns whose values are read as strings."""
         learned = zip(self.column_names(), self.categories_, self._encodings(), strict=True)

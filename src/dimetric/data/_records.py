@@ -119,8 +119,8 @@ def record_of(name: str, values: np.ndarray) -> tuple[ColumnRecord, np.ndarray]:
         details["note"] = f"Column {name!r}: {ids.reason}. {_group_hint(name)}"
     elif ids is not None:
         details["note"] = _group_hint(name) if ids.is_group else ""
-        left_out = _left_out(name, "ids", n_missing, ids.reason, **details)
-        return _replace(left_out, is_group=ids.is_group), values
+        details["is_group"] = ids.is_group
+        return _left_out(name, "ids", n_missing, ids.reason, **details), values
     problem = found.problem or _overflow(values)
     if problem:
         sentence = f"Column {name!r}: {problem}."
@@ -192,10 +192,6 @@ def record_notes(records: list[ColumnRecord]) -> list[str]:
             each_one = "each " if reason.startswith("it ") else ""
             notes.append(f"Dropped {count} columns, {each_one}because {reason}: {quoted(names)}.")
     return notes
-
-
-def _replace(record: ColumnRecord, **changes: Any) -> ColumnRecord:
-    return ColumnRecord(**(vars(record) | changes))
 
 
 def _left_out(name: str, kind: str, n_missing: int, reason: str, **details: Any) -> ColumnRecord:

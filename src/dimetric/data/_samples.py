@@ -13,6 +13,7 @@ from dimetric.data._kinds._texts import WordsColumn
 from dimetric.data._missing import is_missing
 
 MAX_LISTED_COLUMNS = 5  # in an error message
+MIN_ROWS_LEFT = 10  # without missing values, in a table to learn from
 MAX_LOST = 0.1  # fraction of rows that missing="auto" drops, rather than imputing values
 
 
@@ -132,10 +133,17 @@ def samples_of(
 def samples_for_distances(
     columns: Mapping[str, np.ndarray], target: str | None, **options: Any
 ) -> Samples:
-    """Return samples as :func:`samples_of` does. Raise if a feature is too large for distances."""
+    """Return samples as :func:`samples_of` does. Raise if nothing can be learned from them.
+
+    This is so if a feature is too large for distances, or if few rows have no missing values.
+    """
     samples = samples_of(columns, target, **options)
     for name, values in samples.columns.items():
         check_magnitude(name, values)
+    n_left, n_rows = len(samples.rows), len(next(iter(columns.values())))
+    if options.get("missing") == "drop" and n_left < min(MIN_ROWS_LEFT, n_rows / 2):
+        rows = "1 row remains" if n_left == 1 else f"{n_left} rows remain"
+        raise ValueError(f"Only {rows}. {' '.join(samples.notes)}")
     return samples
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimetric.data._columns import CODE_DIGITS, MAX_QUOTED_CHARACTERS
 from dimetric.data._kinds._dates import PARTS, DateColumn, TimeColumn, date_parts
 from dimetric.data._kinds._durations import DurationColumn, duration_hours
 from dimetric.data._kinds._encoding import ColumnEncoding
@@ -36,8 +37,6 @@ N_TRIED = 100  # values of a column that must mostly fit a kind, before all are 
 MIN_WORDS = 3.5  # of a free text, on average
 MAX_REPEATED = 0.9  # fraction of distinct texts among the rows, up to which texts are counted
 MAX_EXAMPLES = 3  # values quoted in a message
-MAX_QUOTED_CHARACTERS = 40
-CODE_DIGITS = 4  # a number with leading zeros and this many digits is a code, such as a zip code
 DATE_NAMES = ("date", "datum", "day", "dt", "fecha")
 
 
