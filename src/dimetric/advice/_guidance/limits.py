@@ -75,7 +75,7 @@ def main_limit(
         or _few_rows(samples, expected)
         or _rare_class(samples)
         or _budget(samples, choice, curve, n_fitted)
-        or ("" if curve is None else curve.statement)
+        or _more_rows(samples, curve)
     )
 
 
@@ -202,6 +202,13 @@ def _rare_class(samples: LabelledSamples) -> str:
         f"Class {cut_middle(name, MAX_NAME_LENGTH)!r} has only {count} rows, so it is hardly known "
         "how well it is recognised."
     )
+
+
+def _more_rows(samples: LabelledSamples, curve: LearningCurve | None) -> str:
+    """Return whether more rows would help. A curve of fewer rows than all cannot tell this."""
+    if curve is None or (curve.n_samples < len(samples.y) and curve.would_help is not False):
+        return ""
+    return curve.statement
 
 
 def _budget(
