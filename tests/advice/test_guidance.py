@@ -236,6 +236,8 @@ def test_rare_classes_few_rows_and_budget():
         "better."
     )
     assert limit(samples_of(X, y), part, FLAT) == FLAT.statement
+    same = replace(part, judged_on_unseen_rows=False, n_final_rows=300)
+    assert limit(samples_of(X, y), same, RISING) == RISING.statement
     slow = choice_of(
         (0.8, 0.9), dropped={"LSI": "The time limit was reached.", "ITML": "It took 9 s."}
     )

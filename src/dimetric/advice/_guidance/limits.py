@@ -216,7 +216,8 @@ def _budget(
 ) -> str:
     """Return a sentence if the scores are based on a part of the rows, or of the learners."""
     n, helps = len(samples.y), None if curve is None else curve.would_help
-    n_used = choice.n_race_rows + choice.n_final_rows * choice.judged_on_unseen_rows
+    used = choice.n_race_rows, choice.n_final_rows
+    n_used = sum(used) if choice.judged_on_unseen_rows else max(used)
     if n_used < n and helps is not False:
         adverb = "is probably" if helps else "may be"
         if n_fitted > 2 * choice.n_final_rows:
