@@ -9,6 +9,7 @@ from sklearn.datasets import load_wine
 
 import dimetric
 from dimetric import LDA, PCA
+from dimetric.advice._guidance.curve import _TimeIsOver, _TimeLimit
 from dimetric.advice._guidance.growing_fit import growing_fit
 from dimetric.advice._guidance.limits import leaking_column, main_limit
 from dimetric.advice._guidance.sentences import advice, expected_score
@@ -242,6 +243,24 @@ def test_rare_classes_few_rows_and_budget():
         (0.8, 0.9), dropped={"LSI": "The time limit was reached.", "ITML": "It took 9 s."}
     )
     assert "not enough for 2 learners" in limit(samples_of(X, y), slow, FLAT)
+
+
+@pytest.mark.parametrize(("seconds", "n_sizes"), [(100.0, 5), (20.0, 3), (1.0, None)])
+def test_curve_has_fewer_sizes_if_the_time_is_short(monkeypatch, seconds, n_sizes):
+    """Each fit takes a second on the clock of the curve."""
+    clock = iter(range(1000))
+    monkeypatch.setattr("dimetric.advice._guidance.curve.perf_counter", lambda: next(clock))
+    limit = _TimeLimit(seconds, None)
+    found = None
+    for n in (5, 3):
+        try:
+            for i in range(5 * n):
+                limit.check(i + 1, 5 * n)
+        except _TimeIsOver:
+            continue
+        found = n
+        break
+    assert found == n_sizes
 
 
 @pytest.fixture(scope="module")
