@@ -9,6 +9,7 @@ from sklearn.datasets import load_wine
 
 import dimetric
 from dimetric import LDA, PCA
+from dimetric.advice._guidance.curve import _TimeIsOver, _TimeLimit
 from dimetric.advice._guidance.growing_fit import growing_fit
 from dimetric.advice._guidance.limits import leaking_column, main_limit
 from dimetric.advice._guidance.sentences import advice, expected_score
@@ -115,7 +116,8 @@ def test_advice_has_three_sentences():
     found = advice(samples_of(X, y), choice_of((0.8, 0.9)), RISING, 3, 300)
     assert found[0] == "Use the saved model, which predicts y by 3 nearest neighbours under LDA."
     assert found[1] == "Expect about 90 % of new rows to be classified correctly (84 to 94 %)."
-    assert found[2].startswith("Twice as many rows would probably raise the accuracy from 0.840 to")
+    assert found[2] == RISING.statement
+    assert found[2].startswith("480 training rows instead of 240 would probably raise the accuracy")
     assert advice(samples_of(X, y), choice_of((0.8, 0.9)), FLAT, 3, 300)[2] == FLAT.statement
     assert len(advice(samples_of(X, y), choice_of((0.8, 0.9)), None, 3, 300)) == 2
 
@@ -235,10 +237,30 @@ def test_rare_classes_few_rows_and_budget():
         "better."
     )
     assert limit(samples_of(X, y), part, FLAT) == FLAT.statement
+    same = replace(part, judged_on_unseen_rows=False, n_final_rows=300)
+    assert limit(samples_of(X, y), same, RISING) == RISING.statement
     slow = choice_of(
         (0.8, 0.9), dropped={"LSI": "The time limit was reached.", "ITML": "It took 9 s."}
     )
     assert "not enough for 2 learners" in limit(samples_of(X, y), slow, FLAT)
+
+
+@pytest.mark.parametrize(("seconds", "n_sizes"), [(100.0, 5), (20.0, 3), (1.0, None)])
+def test_curve_has_fewer_sizes_if_the_time_is_short(monkeypatch, seconds, n_sizes):
+    """Each fit takes a second on the clock of the curve."""
+    clock = iter(range(1000))
+    monkeypatch.setattr("dimetric.advice._guidance.curve.perf_counter", lambda: next(clock))
+    limit = _TimeLimit(seconds, None)
+    found = None
+    for n in (5, 3):
+        try:
+            for i in range(5 * n):
+                limit.check(i + 1, 5 * n)
+        except _TimeIsOver:
+            continue
+        found = n
+        break
+    assert found == n_sizes
 
 
 @pytest.fixture(scope="module")

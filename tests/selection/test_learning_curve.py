@@ -177,14 +177,14 @@ def test_statements():
     rising = curve_of([0.60, 0.70, 0.78, 0.84, 0.88])
     assert rising.would_help
     assert rising.statement.startswith(
-        "Twice as many rows would probably raise the accuracy from 0.880 to 0.9"
+        "1,600 training rows instead of 800 would probably raise the accuracy from 0.880 to 0.9"
     )
     flat = curve_of([0.895, 0.9, 0.902, 0.899, 0.9])
     assert flat.would_help is False
     assert flat.statement == "The learning curve is flat: more rows would probably not help."
     noisy = curve_of([0.5, 0.8, 0.6, 0.9, 0.7])
     assert noisy.would_help is None
-    assert noisy.statement.startswith("It is unclear whether more rows would help: twice as many")
+    assert noisy.statement.startswith("It is unclear whether more rows would help: 1,600 training")
     errors = curve_of([31.0, 25.0, 21.0, 18.0, 16.0], score="mae")
     assert "probably lower the mean absolute error from 16 to 14" in errors.statement
     assert "raise R2 from" in curve_of([0.1, 0.3, 0.45, 0.55, 0.62], score="r2").statement

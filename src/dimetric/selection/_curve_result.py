@@ -147,18 +147,16 @@ class LearningCurve:
         helps = self.would_help
         if helps is False:
             return "The learning curve is flat: more rows would probably not help."
-        now = float(self.mean[-1])
+        n, now = int(self.sizes[-1]), float(self.mean[-1])
         start, to, low, high = _texts(now, *self.doubled)
         name = self.score_name if self.score == "r2" else f"the {self.score_name}"
+        rows = f"{2 * n:,} training rows instead of {n:,}"
         if helps:
             verb = "raise" if self.greater_is_better else "lower"
-            return (
-                f"Twice as many rows would probably {verb} {name} from {start} to {to} "
-                f"({low} to {high})."
-            )
+            return f"{rows} would probably {verb} {name} from {start} to {to} ({low} to {high})."
         return (
-            f"It is unclear whether more rows would help: twice as many would change {name} from "
-            f"{start} to between {low} and {high}."
+            f"It is unclear whether more rows would help: {rows} would change {name} from {start} "
+            f"to between {low} and {high}."
         )
 
 

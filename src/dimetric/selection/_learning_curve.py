@@ -109,8 +109,8 @@ def learning_curve(
     >>> curve = learning_curve(LDA(), X, y, sizes=4, random_state=0)
     >>> curve.sizes, curve.mean.round(2)
     (array([  90,  226,  570, 1437]), array([0.86, 0.92, 0.95, 0.97]))
-    >>> curve.statement
-    'Twice as many rows would probably raise the accuracy from 0.966 to 0.974 (0.969 to 0.979).'
+    >>> curve.statement  # doctest: +ELLIPSIS
+    '2,874 training rows instead of 1,437 would probably raise the accuracy from 0.966 to 0.974 ...
     """
     _check_options(score, confidence)
     y = np.asarray(to_host(y) if is_foreign(y) else y)

@@ -18,6 +18,7 @@ MIN_ROWS = 40  # of a learning curve; the scores of fewer rows are noise
 MIN_ROWS_PER_CLASS = 5  # so that each training set can have two rows of each class
 MAX_ROWS = 5000  # more rows take longer, but hardly change the extrapolation
 COST_OF_SMALLER_SIZES = 0.5  # of all smaller training sets, relative to the largest one
+N_SIZES = (5, 3)  # of the training sets; fewer if the time is short
 MAX_OVERRUN = 2.0  # the curve is given up if it would take longer than this multiple of its time
 
 
@@ -66,28 +67,50 @@ def comparison_curve(
     groups = np.arange(len(y)) if groups is None else groups
     order = nested_order(labels, groups, np.random.RandomState(options.random_state))
     rows = np.sort(order[:n_rows])
-    started, limit = perf_counter(), max(MAX_OVERRUN * seconds, SETTINGS.min_fit_limit_seconds)
+    model = options.pipeline(None if choice.chosen == BASELINE else choice.learner)
+    limit = _TimeLimit(max(MAX_OVERRUN * seconds, SETTINGS.min_fit_limit_seconds), callback)
+    for n_sizes in N_SIZES:
+        try:
+            return learning_curve(
+                model,
+                X[rows],
+                y[rows],
+                sizes=n_sizes,
+                score=task.score,
+                groups=groups[rows],
+                cv=options.cv,
+                random_state=options.random_state,
+                callback=limit.check,
+            )
+        except _TimeIsOver:
+            continue
+        except ValueError:  # a learner may need more rows than the smallest size
+            return None
+    return None
 
-    def report(n_done: int, n_fits: int) -> None:
-        if callback is not None:
-            callback(n_done, n_fits)
-        # Later fits have more rows, so they take at least as long as earlier ones.
-        if (perf_counter() - started) * n_fits / n_done > limit:
+
+class _TimeLimit:
+    """Stops a learning curve as soon as it is clear that it takes too long.
+
+    Parameters
+    ----------
+    seconds : float
+        Time for all attempts.
+    callback : callable or None
+        Called as ``callback(n_done, n_fits)`` after each fit.
+    """
+
+    def __init__(self, seconds: float, callback: Callable[[int, int], None] | None) -> None:
+        self._seconds, self._callback, self._started = seconds, callback, perf_counter()
+
+    def check(self, n_done: int, n_fits: int) -> None:
+        """Raise if the fits would take too long. Later fits take as long as earlier ones or longer."""
+        if self._callback is not None:
+            self._callback(n_done, n_fits)
+        used = perf_counter() - self._started
+        if used * n_fits / n_done > self._seconds:
+            self._seconds, self._started = self._seconds - used, perf_counter()
             raise _TimeIsOver
-
-    try:
-        return learning_curve(
-            options.pipeline(None if choice.chosen == BASELINE else choice.learner),
-            X[rows],
-            y[rows],
-            score=task.score,
-            groups=groups[rows],
-            cv=options.cv,
-            random_state=options.random_state,
-            callback=report,
-        )
-    except (_TimeIsOver, ValueError):  # a learner may need more rows than the smallest size
-        return None
 
 
 def _n_affordable_rows(n_rows: int, choice: Choice, n_folds: int, seconds: float) -> int:

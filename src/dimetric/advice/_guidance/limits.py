@@ -75,7 +75,7 @@ def main_limit(
         or _few_rows(samples, expected)
         or _rare_class(samples)
         or _budget(samples, choice, curve, n_fitted)
-        or ("" if curve is None else curve.statement)
+        or _more_rows(samples, curve)
     )
 
 
@@ -204,12 +204,20 @@ def _rare_class(samples: LabelledSamples) -> str:
     )
 
 
+def _more_rows(samples: LabelledSamples, curve: LearningCurve | None) -> str:
+    """Return whether more rows would help. A curve of fewer rows than all cannot tell this."""
+    if curve is None or (curve.n_samples < len(samples.y) and curve.would_help is not False):
+        return ""
+    return curve.statement
+
+
 def _budget(
     samples: LabelledSamples, choice: Choice, curve: LearningCurve | None, n_fitted: int
 ) -> str:
     """Return a sentence if the scores are based on a part of the rows, or of the learners."""
     n, helps = len(samples.y), None if curve is None else curve.would_help
-    n_used = choice.n_race_rows + choice.n_final_rows * choice.judged_on_unseen_rows
+    used = choice.n_race_rows, choice.n_final_rows
+    n_used = sum(used) if choice.judged_on_unseen_rows else max(used)
     if n_used < n and helps is not False:
         adverb = "is probably" if helps else "may be"
         if n_fitted > 2 * choice.n_final_rows:
