@@ -280,7 +280,8 @@ def _about(name: str, note: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.0f}" if abs(value) < 1e9 and value == round(value) else f"{value:.4g}"
+    is_whole = abs(value) < 1e9 and (abs(value) >= 1e3 or value == round(value))
+    return f"{value:.0f}" if is_whole else f"{value:.4g}"
 
 
 def _shown(value: Any) -> str:
