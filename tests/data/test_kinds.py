@@ -263,6 +263,16 @@ def test_the_first_day_is_that_of_the_training_rows():
     assert_array_equal(found[:, -1], np.arange(20) - 10)
 
 
+def test_units_of_new_values():
+    encoder = TableEncoder(missing="keep").fit({"v": column(["1 kg", "2 kg", "3 kg"])})
+    features, unknown = encoder.encode({"v": column(["4 kg", "5", "600 g", "7 KG", "8 cm"])})
+    assert_allclose(features[:, 0], [4, 5, 0.6, 7, np.nan])
+    assert unknown == {"v": 1}
+    dates = TableEncoder(missing="keep").fit({"v": column(["13/04/2021", "14/05/2021"])})
+    days = dates.encode({"v": column(["2021-05-03", "03/05/2021"])})[0]
+    assert_array_equal(days[0], days[1])
+
+
 def test_new_values_that_cannot_be_read_are_counted():
     encoder = TableEncoder(missing="keep").fit({"v": column(["1 %", "2 %", "3 %"])})
     features, unknown = encoder.encode({"v": column(["4 %", "much", "-", None])})
