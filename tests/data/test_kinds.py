@@ -6,7 +6,9 @@ import zlib
 import numpy as np
 import pandas as pd
 import pytest
+from model_files import header_and_tensors, rewrite
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.pipeline import make_pipeline
 
 from dimetric import PCA, load, save
 from dimetric.data import TableEncoder
@@ -248,8 +250,6 @@ def test_the_encoder_of_folds_and_chunks_and_files_give_the_same_features(tmp_pa
         for i in range(0, 120, 7)
     ]
     assert_array_equal(np.concatenate(chunks), features)
-    from sklearn.pipeline import make_pipeline
-
     model = make_pipeline(TableEncoder(missing="impute"), PCA(3)).fit(table)
     path = tmp_path / "m.dimetric"
     save(model, path)
@@ -263,9 +263,46 @@ def test_the_first_day_is_that_of_the_training_rows():
     assert_array_equal(found[:, -1], np.arange(20) - 10)
 
 
+def test_units_of_new_values():
+    encoder = TableEncoder(missing="keep").fit({"v": column(["1 kg", "2 kg", "3 kg"])})
+    features, unknown = encoder.encode({"v": column(["4 kg", "5", "600 g", "7 KG", "8 cm"])})
+    assert_allclose(features[:, 0], [4, 5, 0.6, 7, np.nan])
+    assert unknown == {"v": 1}
+    dates = TableEncoder(missing="keep").fit({"v": column(["13/04/2021", "14/05/2021"])})
+    days = dates.encode({"v": column(["2021-05-03", "03/05/2021"])})[0]
+    assert_array_equal(days[0], days[1])
+
+
 def test_new_values_that_cannot_be_read_are_counted():
     encoder = TableEncoder(missing="keep").fit({"v": column(["1 %", "2 %", "3 %"])})
     features, unknown = encoder.encode({"v": column(["4 %", "much", "-", None])})
     assert_array_equal(features[:, 0], [4, np.nan, np.nan, np.nan])
     assert unknown == {"v": 1}
     assert "cannot be read as percentages" in encoder.unknown_note("v", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "wrong"),
+    [
+        ("signup", "order", "ydm"),
+        ("signup", "parts", ["century"]),
+        ("signup", "parts", []),
+        ("signup", "origin", "first"),
+        ("rate", "decimal", ";"),
+        ("rate", "factors", {"%": "1"}),
+        ("town", "counts", [1]),
+        ("town", "n_frequent", 10**6),
+        ("comment", "n_hashed", 0),
+        ("comment", "n_hashed", 10**9),
+    ],
+)
+def test_model_files_with_wrong_encodings_are_refused(tmp_path, name, field, wrong):
+    path = tmp_path / "m.dimetric"
+    table = mixed_table()
+    save(make_pipeline(TableEncoder(missing="impute"), PCA(2)).fit(table), path)
+    header, tensors = header_and_tensors(path)
+    state = header["model"]["parameters"]["steps"][0]["$tuple"][1]["state"]
+    state["encodings_"][name]["fields"][field] = wrong
+    rewrite(path, header, tensors)
+    with pytest.raises(ValueError, match=r"encoding|must be|wrong"):
+        load(path)

@@ -220,7 +220,7 @@ def _described(values: np.ndarray, missing: np.ndarray, found: Detected) -> tupl
         return "texts", f"{n_distinct:,} texts", n_distinct
     if encoding is None and values.dtype.kind not in "iufb":
         n_distinct = len(distinct_values(present))
-        kind = "numbers of several units" if found.problem else "categories"
+        kind = "mixed units" if found.problem else "categories"
         return kind, f"{n_distinct} value{'s' * (n_distinct > 1)}", n_distinct
     numbers = present.astype(np.float64) if encoding is None else encoding.codes(present)[:, 0]
     low, high = float(np.min(numbers)), float(np.max(numbers))
@@ -280,7 +280,8 @@ def _about(name: str, note: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.0f}" if abs(value) < 1e9 and value == round(value) else f"{value:.4g}"
+    is_whole = abs(value) < 1e9 and (abs(value) >= 1e3 or value == round(value))
+    return f"{value:.0f}" if is_whole else f"{value:.4g}"
 
 
 def _shown(value: Any) -> str:

@@ -187,8 +187,8 @@ def _kept_rows(
         worst = max(counts, key=lambda each: counts[each])
         notes.append(
             f"Missing values in {int(lost.sum())} of {n} rows were replaced by the median or "
-            f"most frequent value of the column (columns affected: {len(masks)}; most values are "
-            f"missing in {worst!r}, {counts[worst]})."
+            f"most frequent value of the column (columns affected: {len(masks)}, mostly {worst!r}: "
+            f"{counts[worst]} values)."
         )
     return np.flatnonzero(~dropped), notes
 

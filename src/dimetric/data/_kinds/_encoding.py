@@ -67,8 +67,8 @@ class ColumnEncoding:
     def unknown_note(self, name: str, n_values: int) -> str:
         """Return a message about the values that :meth:`n_unknown` counts."""
         return (
-            f"Values of column {name!r} that cannot be read as {self.content} are missing values "
-            f"(number of values: {n_values})."
+            f"Values in column {name!r} that cannot be read as {self.content} were treated as "
+            f"missing (number of values: {n_values})."
         )
 
     @property

@@ -185,11 +185,18 @@ class QuantityColumn(ColumnEncoding):
         found = quantity(value)
         if found is None:
             return None
-        factor = self.factors.get(found.unit, self.factors.get(found.unit.lower()))
+        factor = self._factor(found.unit)
         number = number_of(found.digits, self.decimal)
         if factor is None or number is None or not np.isfinite(number):
             return None
         return -factor * number if found.is_negative else factor * number
+
+    def _factor(self, unit: str) -> float | None:
+        """Return the size of a unit, which may not have been seen before, or None."""
+        if unit in self.factors:
+            return self.factors[unit]
+        known = unit_factors(Counter({self.unit: 2, unit: 1}))
+        return None if known is None or (unit and not self.unit) else known[unit]
 
 
 def unit_factors(units: Counter[str]) -> dict[str, float] | None:
