@@ -23,7 +23,7 @@ X[y == "small", 1] += 3
 def page(confusion, best="LDA", n_folds=4):
     choice = SimpleNamespace(confusion=confusion, best=best)
     record = SimpleNamespace(choice=choice, n_folds=n_folds)
-    return _environment().get_template("classes.html").render(record=record)
+    return _environment().get_template("classes.html").render(record=record, class_names={})
 
 
 @pytest.fixture(scope="module")
