@@ -67,6 +67,8 @@ def inspect_table(
     *,
     drop: Any = (),
     missing: str = "auto",
+    groups: str | None = None,
+    target_kind: str | None = None,
     needs_target: bool = True,
     option_names: dict[str, str] | None = None,
 ) -> Inspection:
@@ -76,8 +78,10 @@ def inspect_table(
     ----------
     source : TableFile, or data frame of pandas or polars
         The table. Of files of more than 16 MiB, only the first rows are read.
-    target, drop, missing, needs_target, option_names
+    target, drop, missing, groups, needs_target, option_names
         As in :func:`~dimetric.advice._table.read_samples`.
+    target_kind : {"classes", "ordinal", "continuous"}, optional
+        How to read the target, as in :func:`dimetric.compare`.
 
     Examples
     --------
@@ -103,13 +107,14 @@ def inspect_table(
             frame,
             target,
             drop=drop,
+            extra=[] if groups is None else [groups],
             name=name,
             needs_target=needs_target,
             option_names=option_names,
             auto=True,
         )
         problems = [each.problem for each in table.records if each.problem]
-        n_rows, n_kept, notes, reading = _rows_and_target(table, missing, problems)
+        n_rows, n_kept, notes, reading = _rows_and_target(table, missing, target_kind, problems)
     return Inspection(
         table.name,
         n_rows,
@@ -131,12 +136,14 @@ def _first_rows(file: TableFile) -> tuple[Any, bool]:
 
 
 def _rows_and_target(
-    table: Table, missing: str, problems: list[str]
+    table: Table, missing: str, target_kind: str | None, problems: list[str]
 ) -> tuple[int, int, list[str], str]:
     """Return the numbers of rows and kept rows, notes, and how the target is read."""
     n_rows = len(next(iter(table.columns.values())))
     try:
-        samples = samples_of(table.columns, table.target, missing=missing, name=table.name)
+        samples = samples_of(
+            table.columns, table.target, missing=missing, extra=table.extra, name=table.name
+        )
     except ValueError as error:
         problems.append(str(error))
         return n_rows, 0, [], ""
@@ -146,15 +153,15 @@ def _rows_and_target(
             ReadColumns({}, {}), samples.y, samples.rows, table.target, table.name, "", []
         )
         try:
-            reading = _reading(rows)
+            reading = _reading(rows, target_kind)
         except ValueError as error:
             problems.append(str(error))
     return n_rows, len(samples.rows), samples.notes, reading
 
 
-def _reading(rows: TableSamples) -> str:
+def _reading(rows: TableSamples, target_kind: str | None) -> str:
     """Return how the target would be read. Raise if it cannot be predicted."""
-    found = read_target(rows, option="--target-kind")
+    found = read_target(rows, target_kind, option="--target-kind")
     if found.task.is_regression:
         return f"{found.task.reading}, from {found.y.min():.4g} to {found.y.max():.4g}"
     classes = class_counts(found.y, str(rows.target), "--target")

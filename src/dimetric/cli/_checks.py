@@ -115,12 +115,11 @@ def check_is_model(model: Path, data: Path | Sequence[Path] = ()) -> None:
     data : path or sequence of paths, default=()
         The other arguments.
     """
-    from dimetric._errors import as_url
+    from dimetric.data._readers.source import check_not_url
     from dimetric.export._container import read_header
 
-    url = as_url(model)
-    if url is not None and not model.exists():
-        raise ValueError(f"dimetric does not download files. Download {url} first.")
+    if not model.exists():
+        check_not_url(model)
     try:
         read_header(model)
     except ValueError as error:

@@ -37,6 +37,13 @@ TargetKind = Annotated[
 Drop = Annotated[
     str, typer.Option(metavar="COLUMNS", help="Columns to ignore, separated by commas.")
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        help="Column with the group of each row, such as a patient. It is not a feature. "
+        "Rows of one group are never in both the training and the test part of a fold."
+    ),
+]
 Missing = Annotated[
     str,
     typer.Option(

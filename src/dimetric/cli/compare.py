@@ -12,6 +12,7 @@ from dimetric.cli._options import (
     TABLE_HELP,
     Auto,
     Drop,
+    Groups,
     Header,
     Jobs,
     Json,
@@ -83,13 +84,7 @@ def compare(
         ),
     ] = None,
     drop: Drop = "",
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help="Column with the group of each row, such as a patient. It is not a feature. "
-            "Rows of one group are never in both the training and the test part of a fold."
-        ),
-    ] = None,
+    groups: Groups = None,
     missing: Missing = "auto",
     auto: Auto = False,
     header: Header = None,

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from dimetric.cli._options import (
     Data,
     Drop,
+    Groups,
     Header,
     Json,
     Missing,
     Sheet,
     Sql,
     Target,
+    TargetKind,
     check_choice,
     split_names,
 )
@@ -33,7 +35,9 @@ MIN_ALIKE = 4  # columns that share a line
 def inspect(
     data: Data,
     target: Target = None,
+    target_kind: TargetKind = None,
     drop: Drop = "",
+    groups: Groups = None,
     missing: Missing = "auto",
     header: Header = None,
     sheet: Sheet = None,
@@ -55,9 +59,15 @@ def inspect(
         target,
         drop=split_names(drop) or [],
         missing=missing,
-        option_names={"target": "--target", "drop": "--drop"},
+        groups=groups,
+        target_kind=target_kind,
+        option_names={"target": "--target", "drop": "--drop", "extra": "--groups"},
     )
-    command = _command(data, found, drop, missing)
+    given = {"--target-kind": target_kind, "--groups": groups, "--sheet": sheet, "--sql": sql}
+    options = [word for name, value in given.items() if value for word in (name, value)]
+    if header is not None:
+        options.append("--header" if header else "--no-header")
+    command = _command(data, found, drop, missing, options)
     if json:
         print_json(_results(found, command))
     else:
@@ -65,7 +75,9 @@ def inspect(
         print_lines(*_lines(found, command, width))
 
 
-def _command(data: list[Path], found: "Inspection", drop: str, missing: str) -> str:
+def _command(
+    data: list[Path], found: "Inspection", drop: str, missing: str, options: list[str]
+) -> str:
     """Return the command that compares distances on the table, or "" if it would fail."""
     lacks_rows = not found.n_kept and missing == "drop"
     if len(found.problems) > len(found.unusable) + lacks_rows:
@@ -78,7 +90,7 @@ def _command(data: list[Path], found: "Inspection", drop: str, missing: str) -> 
         words += ["--drop", ",".join(dropped)]
     if missing != "auto":
         words += ["--missing", "impute" if lacks_rows else missing]
-    return shlex.join(words)
+    return shlex.join([*words, *options])
 
 
 def _results(found: "Inspection", command: str) -> dict[str, Any]:

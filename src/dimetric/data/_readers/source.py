@@ -1,7 +1,6 @@
 """Find the files that a user names: paths, or "-" for standard input."""
 
 import atexit
-import re
 import shutil
 import sys
 import tempfile
@@ -10,12 +9,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dimetric._errors import as_url
 from dimetric._scratch import scratch_folder
 
 STDIN = "-"
 STDIN_LABEL = "standard input"
 # A scheme has two letters or more, because "C:/" is a drive. A Path turns "//" into "/".
-URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/{1,3}(.*)", re.DOTALL)
 
 
 class InputFile(NamedTuple):
@@ -116,15 +115,13 @@ def check_not_url(path: str | Path) -> None:
     ...
     ValueError: dimetric does not download files. Download s3://bucket/a.csv first, then pass the...
     """
-    url = URL.fullmatch(str(path))
+    url = as_url(path)
     if url is None:
         return
-    scheme, rest = url.groups()
+    scheme, _, rest = url.partition("://")
     if scheme.lower() == "file":
         raise ValueError(f"{scheme}:///{rest} is a URL. Pass the path of the file, /{rest}.")
-    raise ValueError(
-        f"dimetric does not download files. Download {scheme}://{rest} first, then pass the file."
-    )
+    raise ValueError(f"dimetric does not download files. Download {url} first, then pass the file.")
 
 
 def _spooled_input() -> Path:
