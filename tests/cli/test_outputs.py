@@ -224,7 +224,8 @@ def test_files_that_are_not_models(error_of, wine, tmp_path):
     assert "other.dimetric is not a model file: it is not a saf" in error_of("info", other)
     message = error_of("info", "https://host/m.dimetric")
     assert message == (
-        "dimetric: dimetric does not download files. Download https://host/m.dimetric first."
+        "dimetric: dimetric does not download files. Download https://host/m.dimetric first, then "
+        "pass the file."
     )
 
 
