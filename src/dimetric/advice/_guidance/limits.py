@@ -205,7 +205,7 @@ def _rare_class(samples: LabelledSamples) -> str:
 
 
 def _more_rows(samples: LabelledSamples, curve: LearningCurve | None) -> str:
-    """Return whether more rows would help, unless a curve that rises has only a part of the rows."""
+    """Return whether more rows would help, unless a rising curve has only a part of the rows."""
     if curve is None:
         return ""
     tells_about_all = 2 * curve.sizes[-1] > len(samples.y) or curve.would_help is False
