@@ -104,7 +104,7 @@ class _TimeLimit:
         self._seconds, self._callback, self._started = seconds, callback, perf_counter()
 
     def check(self, n_done: int, n_fits: int) -> None:
-        """Raise if the fits would take too long. Later fits take longer than earlier ones."""
+        """Raise if the fits would take too long. Later fits take no less time than earlier ones."""
         if self._callback is not None:
             self._callback(n_done, n_fits)
         used = perf_counter() - self._started
