@@ -17,7 +17,7 @@ SCORE_NAMES = {
     "r2": "R2",
     "mae": "mean absolute error",
 }
-EXPONENTS = np.array([0.25, 0.5, 0.75, 1.0])  # of the decay of the missing score
+EXPONENTS = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0])  # of the decay of the missing score
 GAIN_CONFIDENCE = 0.8  # what a sentence calls "probably"
 TOLERANCE = 0.01  # a smaller gain is negligible; relative to the error for the score "mae"
 
@@ -101,7 +101,7 @@ class LearningCurve:
 
         where the exponent c is the same for all folds. The gain of fold j is
         :math:`b_j (n^{-c} - (2n)^{-c})` for the largest number n of training samples. The expected
-        gain is its mean over the folds. Exponents from 0.25 to 1 are averaged. Their weights are
+        gain is its mean over the folds. Exponents from 0.25 to 2 are averaged. Their weights are
         the posterior probabilities, given the mean scores. The interval is that of Student's t
         distribution. Its variance is that of the mean gain plus that of the gains under different
         exponents. The variance of the mean gain follows from the gains of the folds

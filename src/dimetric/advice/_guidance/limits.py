@@ -205,10 +205,11 @@ def _rare_class(samples: LabelledSamples) -> str:
 
 
 def _more_rows(samples: LabelledSamples, curve: LearningCurve | None) -> str:
-    """Return whether more rows would help. A curve of fewer rows than all cannot tell this."""
-    if curve is None or (curve.n_samples < len(samples.y) and curve.would_help is not False):
+    """Return whether more rows would help, unless a rising curve has only a part of the rows."""
+    if curve is None:
         return ""
-    return curve.statement
+    tells_about_all = 2 * curve.sizes[-1] > len(samples.y) or curve.would_help is False
+    return curve.statement if tells_about_all else ""
 
 
 def _budget(
