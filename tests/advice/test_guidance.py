@@ -98,6 +98,7 @@ def choice_of(means, right=0.97, **options):
     folds = 0.01 * np.array([-1, 0, 1, 0, 0])
     scores = dict(zip(("Euclidean", "LDA"), (each + folds for each in means), strict=True))
     posterior = Posterior(0.0, 1 - right, right, np.empty(0))
+    options = {"majority": 0.5} | options
     choice = Choice("LDA", LDA(), {}, scores, {"Euclidean": 0.1, "LDA": 0.1}, {}, scores, 1, True,
                     150, 150, posterior)  # fmt: skip
     return replace(choice, **options)
@@ -151,8 +152,9 @@ def test_what_to_use():
 )
 def test_what_to_expect_of_numbers(score, means, sentence):
     task = Task("continuous", score)
+    majority = {"r2": 0.0, "mae": 0.8}[score]
     samples = samples_of(X, X[:, 0] + 0.5 * X[:, 1], kind="continuous", score=score)
-    found = advice(samples, choice_of(means, task=task), None, 3, 300)
+    found = advice(samples, choice_of(means, task=task, majority=majority), None, 3, 300)
     assert sentence in found[1]
     assert found[0].startswith("Do not use" if means[0] < 0 else "Use the saved model")
 
@@ -168,6 +170,18 @@ def test_what_to_expect_of_other_scores(score, sentence):
     task = Task("classes", score)
     samples = replace(samples_of(X, y), task=task)
     assert sentence in advice(samples, choice_of((0.8, 0.9), task=task), None, 3, 300)[1]
+
+
+def test_a_better_reference_is_advised():
+    posterior = Posterior(0.0, 0.02, 0.98, np.empty(0))
+    options = {"best_reference": "Random forest", "reference_posterior": posterior}
+    choice = choice_of((0.8, 0.9), reference_scores=np.full(5, 0.96), **options)
+    found = advice(samples_of(X, y), choice, FLAT, 3, 300)
+    assert found[0] == (
+        "Use a random forest to predict y, and the saved model (3 nearest neighbours under LDA) to "
+        "find similar rows."
+    )
+    assert found[1].startswith("Expect about 96 % of new rows")
 
 
 def test_luck_in_the_race_is_not_expected():

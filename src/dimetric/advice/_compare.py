@@ -98,7 +98,8 @@ def compare(
         predictions rather than by those of nearest neighbours.
     budget : float, default=60.0
         Approximate total time in seconds. Most of it is used by the comparison. The rest is
-        reserved for ``learner`` and ``insight`` of the result, which are computed on first use.
+        reserved for ``curve``, ``insight`` and ``learner`` of the result, which are computed on
+        first use.
     n_neighbors : int or "auto", default="auto"
         Number of nearest neighbours used for predictions. "auto" chooses 1, 3, 5 or 7 in each fold,
         by the Euclidean neighbours of its training samples.

@@ -10,7 +10,7 @@ from dimetric.report._task import CLASSIFICATION, Task
 from dimetric.stats._bayes import Posterior
 from dimetric.stats._verdict import CONFIDENT_PROBABILITY, verdict
 
-__all__ = ["BASELINE", "Choice", "LearnerRow", "RaceRound", "in_sentence"]
+__all__ = ["BASELINE", "Choice", "LearnerRow", "RaceRound", "in_sentence", "reference_phrase"]
 
 BASELINE = "Euclidean"  # name of the distance that all learners are compared with
 
@@ -32,6 +32,17 @@ def in_sentence(name: str) -> str:
     ('gradient boosting', 'RBF SVM')
     """
     return name if name[:2].isupper() else name[:1].lower() + name[1:]
+
+
+def reference_phrase(name: str) -> str:
+    """Return the name of a reference model as the object of a sentence.
+
+    Examples
+    --------
+    >>> reference_phrase("Random forest"), reference_phrase("Gradient boosting")
+    ('a random forest', 'gradient boosting')
+    """
+    return REFERENCE_PHRASES.get(name, in_sentence(name))
 
 
 class LearnerRow(NamedTuple):
@@ -201,7 +212,7 @@ class Choice:
         return " ".join(sentences)
 
     def _reference_advice(self, name: str) -> str:
-        phrase = REFERENCE_PHRASES.get(name, in_sentence(name))
+        phrase = reference_phrase(name)
         learned = "learned" if self.chosen == self.best else "Euclidean"
         return (
             f"Use {phrase} for prediction; the {learned} distance is still the best one for "

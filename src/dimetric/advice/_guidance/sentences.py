@@ -5,7 +5,7 @@ import numpy as np
 from dimetric.advice._guidance.limits import main_limit
 from dimetric.advice._race_options import predicts
 from dimetric.advice._samples import LabelledSamples
-from dimetric.report._records import BASELINE, Choice
+from dimetric.report._choice import BASELINE, Choice, reference_phrase
 from dimetric.report._task import number_text
 from dimetric.report._text import percent
 from dimetric.selection._curve_result import LearningCurve
@@ -49,9 +49,10 @@ def advice(
 
 
 def expected_score(choice: Choice, n_folds: int) -> tuple[float, float, float]:
-    """Return the score that the chosen distance has on new data, and the limits of its interval.
+    """Return the score that the best model has on new data, and the limits of its interval.
 
-    It is the mean score of the final, reduced by the selection bias.
+    It is the mean score of the chosen distance in the final, reduced by the selection bias, or the
+    mean score of a reference model that is clearly better.
 
     Parameters
     ----------
@@ -72,6 +73,8 @@ def expected_score(choice: Choice, n_folds: int) -> tuple[float, float, float]:
     task = choice.task
     bias = choice.selection_bias if choice.chosen == choice.best else 0.0
     scores = choice.final_scores[choice.chosen] - (bias if task.greater_is_better else -bias)
+    if choice.better_reference is not None and choice.reference_scores is not None:
+        scores = choice.reference_scores
     low, high = score_interval(
         scores,
         1 / n_folds,
@@ -86,8 +89,14 @@ def _what_to_use(
     samples: LabelledSamples, choice: Choice, n_neighbors: int, expected: float
 ) -> str:
     target, sign = samples.target, 1 if choice.task.greater_is_better else -1
-    guess = guess_score(samples)
-    if choice.better_than_guess <= 0.5 or sign * expected <= sign * guess:
+    by = f"{n_neighbors} nearest neighbours under {choice.chosen}"
+    model = choice.best if choice.chosen == choice.best and predicts(choice.learner) else by
+    if choice.better_reference is not None:
+        return (
+            f"Use {reference_phrase(choice.better_reference)} to predict {target}, and the saved "
+            f"model ({model}) to find similar rows."
+        )
+    if choice.better_than_guess <= 0.5 or sign * expected <= sign * choice.majority:
         if samples.task.is_regression:
             return f"Do not use these models: none predicts {target} better than its mean."
         largest = next(iter(samples.classes))
@@ -100,20 +109,9 @@ def _what_to_use(
             "Use the Euclidean distance, as the saved model does: learning a distance does not pay "
             "off here."
         )
-    by = f"{n_neighbors} nearest neighbours under {choice.best}"
-    model = choice.best if predicts(choice.learner) else by
     if choice.posterior.right >= CONFIDENT_PROBABILITY:
         return f"Use the saved model, which predicts {target} by {model}."
     return f"Use the saved model ({model}), which is probably better than the Euclidean distance."
-
-
-def guess_score(samples: LabelledSamples) -> float:
-    """Return the score of always predicting the largest class, or the mean of the numbers."""
-    if not samples.task.is_regression:
-        return max(samples.classes.values()) / len(samples.y)
-    if samples.task.greater_is_better:
-        return 0.0
-    return float(np.mean(np.abs(samples.y - np.mean(samples.y))))
 
 
 def _what_to_expect(samples: LabelledSamples, mean: float, low: float, high: float) -> str:
