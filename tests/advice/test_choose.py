@@ -119,7 +119,7 @@ def test_favourite_is_best_unless_another_learner_leads_clearly():
     noise = np.array([0.03, -0.02, 0.01, -0.01, 0.04])  # mean 0.01, standard error 0.017
     scores = {"Euclidean": base + 1, FAVOURITE: base, "LDA": base + noise, "PCA": base - 0.1}
     assert best_learner(scores, 5) == FAVOURITE
-    assert best_learner(scores | {"LDA": base + noise + 0.02}, 5) == "LDA"
+    assert best_learner(scores | {"LDA": base + noise + 0.03}, 5) == "LDA"
     assert best_learner({name: scores[name] for name in ("Euclidean", "LDA", "PCA")}, 5) == "LDA"
     assert best_learner({FAVOURITE: base, "LDA": base}, 5) == FAVOURITE
 

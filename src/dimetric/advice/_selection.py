@@ -10,15 +10,15 @@ __all__ = ["FAVOURITE", "best_learner", "selection_bias"]
 
 # The candidate that is best on average over many data sets.
 FAVOURITE = "Ensemble"
-# The best of about twenty learners leads by one standard error by luck alone.
-CLEAR_STANDARD_ERRORS = 1.5
+# The best of about twenty learners often leads by more than one standard error by luck alone.
+CLEAR_STANDARD_ERRORS = 2.0
 
 
 def best_learner(scores: Mapping[str, np.ndarray], n_folds: int) -> str:
     r"""Return the name of the learner with the best mean score in the folds of the race.
 
     Scores of few folds are noisy, so the favourite is returned unless the best learner's lead over
-    it exceeds 1.5 standard errors of
+    it exceeds two standard errors of
 
     .. math:: s \sqrt{1 / J + 1 / (K - 1)}
 
