@@ -6,6 +6,7 @@ from dimetric.advice._guidance.limits import main_limit
 from dimetric.advice._race_options import predicts
 from dimetric.advice._samples import LabelledSamples
 from dimetric.report._choice import BASELINE, Choice, reference_phrase
+from dimetric.report._setting import neighbors_text
 from dimetric.report._task import number_text
 from dimetric.report._text import percent
 from dimetric.selection._curve_result import LearningCurve
@@ -89,7 +90,7 @@ def _what_to_use(
     samples: LabelledSamples, choice: Choice, n_neighbors: int, expected: float
 ) -> str:
     target, sign = samples.target, 1 if choice.task.greater_is_better else -1
-    by = f"{n_neighbors} nearest neighbours under {choice.chosen}"
+    by = f"{neighbors_text(n_neighbors)} under {choice.chosen}"
     model = choice.best if choice.chosen == choice.best and predicts(choice.learner) else by
     if choice.better_reference is not None:
         return (
