@@ -115,7 +115,7 @@ def test_learners_are_dropped_within_a_round_if_the_time_is_short(monkeypatch):
     plan = Round({name: stage.options.pipeline(each) for name, each in models.items()})
     clock = iter(np.arange(1e6))
     monkeypatch.setattr("dimetric.advice._round.perf_counter", lambda: next(clock))
-    found = run_round(plan, stage, 110.0)
+    found = run_round(plan, stage, 45.0)
     assert {"Euclidean", "column 0"} < set(found.scores)
     assert len(found.scores) < 10
     assert {len(each) for each in found.scores.values()} == {5}
@@ -133,7 +133,7 @@ def test_models_are_not_started_if_the_first_fold_takes_too_long(monkeypatch):
                  protected=["column 14"])  # fmt: skip
     clock = iter(np.arange(1e6))
     monkeypatch.setattr("dimetric.advice._round.perf_counter", lambda: next(clock))
-    found = run_round(plan, stage, 20.0)
+    found = run_round(plan, stage, 12.0)
     skipped = {name for name, why in found.dropped.items() if why == "There was no time to fit it."}
     columns = {f"column {j}" for j in range(SETTINGS.min_started - 1, 14)}
     assert skipped == columns | {"forest", "boosting"}

@@ -120,6 +120,7 @@ class _Control:
     """Decides which models are dropped from a round, and when the round ends.
 
     Times start with the first finished fit, so they do not include the start of worker processes.
+    If this start takes long, the round ends a bit later.
     """
 
     def __init__(self, plan: Round, stage: Stage, deadline: float) -> None:
@@ -128,6 +129,7 @@ class _Control:
         self._had_no_time: list[str] = []
         self._cells: list[Cell] = []
         self._n_checked_folds, self._started = 0, np.inf
+        self._created = None if stage.options.n_jobs is None else perf_counter()
 
     def report(self, n_done: int, n_all: int, cell: Cell | None) -> None:
         """Tell the callback how many fits are done, and how many there will be."""
@@ -142,8 +144,11 @@ class _Control:
 
     def drop(self, cells: list[Cell]) -> set[str]:
         """Return the names of the models that failed, or that the time is not enough for."""
-        if cells:
-            self._started = min(self._started, perf_counter() - cells[0].time)
+        if cells and self._started == np.inf:
+            self._started = perf_counter() - cells[0].time
+            if self._created is not None:
+                most = SETTINGS.start_fraction * max(0.0, self._deadline - self._created)
+                self._deadline += min(most, max(0.0, self._started - self._created))
         self._cells = cells
         for cell in cells:
             if cell.status != "ok" and cell.learner not in {BASELINE, *self._dropped}:

@@ -28,6 +28,9 @@ class RaceSettings:
         first few learners.
     min_started : int
         Number of learners that have a first fit in any case.
+    start_fraction : float
+        Largest fraction of the time of a round by which it is longer if worker processes start
+        slowly.
     reserve_fraction : float
         Fraction of the time after the race that is not planned for fits.
     grace_fraction : float
@@ -127,6 +130,7 @@ class RaceSettings:
     round_fraction: float = 0.4
     first_fold_fraction: float = 0.4
     min_started: int = 8
+    start_fraction: float = 0.15
     reserve_fraction: float = 0.05
     grace_fraction: float = 0.1
     max_learner_fraction: float = 0.5
