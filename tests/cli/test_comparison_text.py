@@ -1,5 +1,7 @@
 """The text that the verb compare prints, and its progress."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from rich.console import Console
@@ -43,6 +45,21 @@ def test_order_of_the_text(comparison, tmp_path):
     ]
     places = [text.index(each) for each in parts]
     assert places == sorted(places)
+
+
+def test_the_table_shows_the_best_learners(comparison, tmp_path):
+    names = [f"learner{i}" for i in range(12)]
+    scores = {name: np.full(5, 0.99 - i / 100) for i, name in enumerate(names)}
+    scores |= {"LDA": np.full(5, 0.5), "Euclidean": np.full(5, 0.4)}
+    seconds = dict.fromkeys(scores, 0.1)
+    choice = replace(comparison.choice, scores=scores, fit_seconds=seconds)
+    text = printed(replace(comparison, choice=choice), tmp_path)
+    table = text.partition("Means over")[0]
+    shown = [name for name in scores if f" {name} " in table]
+    assert shown[:8] == names[:8]
+    assert "Euclidean" in shown
+    assert "LDA" in shown or choice.chosen != "LDA"
+    assert f"The report lists {14 - len(shown)} more learners." in text
 
 
 def test_lines_fit_into_a_terminal(comparison, tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from dimetric.cli._terminal import escape_markup, one_line, print_notes
+from dimetric.cli._terminal import counted, escape_markup, one_line, print_notes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
     from dimetric.advice._comparison import Comparison
     from dimetric.advice._samples import LabelledSamples
-    from dimetric.report._records import Choice
+    from dimetric.report._records import Choice, LearnerRow
 
 MAX_SHOWN_CLASSES = 8  # in one line
+MAX_SHOWN_LEARNERS = 8  # lines of the table of scores
 INDENT = 2  # columns
 
 
@@ -95,7 +96,7 @@ def _score_table(choice: "Choice") -> "Table":
     table.add_column("learner")
     for title in (task.score_name, "std", "vs. Euclidean", "fit time (s)"):
         table.add_column(title, justify="right")
-    for row in [*choice.table, *choice.reference_table]:
+    for row in [*_shown_rows(choice), *choice.reference_table]:
         is_reference = row.learner in choice.references
         gain = "" if row.learner == "Euclidean" else task.text(row.gain, "+")
         table.add_row(
@@ -109,12 +110,20 @@ def _score_table(choice: "Choice") -> "Table":
     return table
 
 
+def _shown_rows(choice: "Choice") -> "list[LearnerRow]":
+    """Return the rows of the best learners, of the chosen distance and of the Euclidean one."""
+    first, others = choice.table[:MAX_SHOWN_LEARNERS], choice.table[MAX_SHOWN_LEARNERS:]
+    return [*first, *(row for row in others if row.learner in ("Euclidean", choice.chosen))]
+
+
 def _race_sentence(comparison: "Comparison") -> str:
     """Return a sentence that says on how many rows and folds the scores are based."""
     choice, n = comparison.choice, len(comparison.samples.y)
     n_folds, n_used = len(choice.scores[choice.best]), choice.n_race_rows
     rows = f"all {n:,} rows" if n_used == n else f"{n_used:,} of {n:,} rows"
-    return f"Means over {n_folds} test folds of {rows}."
+    n_hidden = len(choice.table) - len(_shown_rows(choice))
+    hidden = f" The report lists {counted(n_hidden, 'more learner')}." if n_hidden else ""
+    return f"Means over {n_folds} test folds of {rows}.{hidden}"
 
 
 def _score_lines(comparison: "Comparison") -> list[str]:

@@ -240,8 +240,7 @@ def _write_names(
     """Write names at or near their centres. Earlier names get the better places."""
     from matplotlib import patheffects
 
-    theme = theme_of(ax)
-    size, max_length = (6, 16) if len(names) > MAX_LARGE_NAMES else (8, 24)
+    theme, (size, max_length) = theme_of(ax), (6, 16) if len(names) > MAX_LARGE_NAMES else (8, 24)
     figure = ax.figure.figure  # ax.figure may be a subfigure
     figure.draw_without_rendering()  # runs the layout, which moves the axes
     to_points = 72 / figure.dpi
