@@ -42,7 +42,7 @@ def data_sets(folder, max_rows):
 
 def fixed_scores(train, test, n_neighbors):
     """Return the scores of the Euclidean distance and of all candidates."""
-    options, (X, y) = RaceOptions(n_neighbors, 5, None, 0), train
+    options, (X, y) = RaceOptions(n_neighbors, 5, None, 0, scale="auto"), train
     scores = {}
     for name, learner in {"Euclidean": None, **candidate_learners(*X.shape)}.items():
         try:
@@ -133,7 +133,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", nargs="?", default=os.environ.get("DIMETRIC_DATA"), type=Path)
     parser.add_argument("--budget", default=10.0, type=float, help="seconds for each data set")
-    parser.add_argument("--k", default=3, type=int)
+    parser.add_argument("--k", default="auto", type=lambda k: k if k == "auto" else int(k))
     parser.add_argument("--jobs", default=1, type=int)
     parser.add_argument("--seed", default=0, type=int)
     parser.add_argument("--max-rows", default=1000, type=int)
