@@ -138,7 +138,7 @@ def distinct_values(values: np.ndarray) -> Counter[Any]:
 
 
 def _read(counts: Counter[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], list[Any]]:
-    """Return the values that a function reads, with the results, and those that it does not read.
+    """Return the results of a function that reads values, and the values that it cannot read.
 
     Markers of missing numbers are in neither. Both are empty if most values cannot be read.
     """
@@ -169,7 +169,10 @@ def _exceptions_note(others: list[Any], counts: Counter[Any], content: str) -> s
         return ""
     n_others = sum(counts[each] for each in others)
     values, are = ("value", "is") if n_others == 1 else ("values", "are")
-    return f"{n_others} {values} cannot be read as {content} and {are} missing: {quoted(others)}."
+    return (
+        f"{n_others} {values} cannot be read as {content} and {are} treated as missing: "
+        f"{quoted(others)}."
+    )
 
 
 def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
@@ -184,7 +187,7 @@ def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
     unread = [key for key, each in days.items() if each is None]
     notes = [_exceptions_note([*unread, *others], counts, "dates")]
     if not is_certain:
-        notes.append("day and month could be exchanged; dates are read as day, month, year.")
+        notes.append("the order of day and month is unclear; dates are read as day, month, year.")
     return Detected(_with_parts(DateColumn(order, utc), codes), " ".join(filter(None, notes)))
 
 
@@ -244,7 +247,7 @@ def _quantity_of(value: Any) -> Any:
 
 
 def _numbers(name: str, values: np.ndarray) -> Detected:
-    """Return what a column of numbers holds: dates, or numbers, of which few may be infinite."""
+    """Return what a column of numbers holds: dates such as 20210305, or plain numbers."""
     n_infinite = int(np.sum(np.isinf(values))) if values.dtype.kind == "f" else 0
     if not n_infinite:
         return Detected(_compact_dates(name, values))
@@ -252,7 +255,7 @@ def _numbers(name: str, values: np.ndarray) -> Detected:
         return Detected(None, "", f"it holds {n_infinite} infinite values")
     are = "value is" if n_infinite == 1 else "values are"
     encoding = QuantityColumn("", ".", {"": 1.0})
-    return Detected(encoding, f"{n_infinite} infinite {are} read as missing.")
+    return Detected(encoding, f"{n_infinite} infinite {are} treated as missing.")
 
 
 def _with_parts(encoding: DateColumn, codes: np.ndarray) -> DateColumn:
