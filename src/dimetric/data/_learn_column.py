@@ -109,7 +109,7 @@ def column_notes(learned: Mapping[str, LearnedColumn]) -> list[str]:
 
 
 def _treatment(column: LearnedColumn) -> str:
-    """Return how a column is encoded, in the words of a note, or "" if nothing is to be said."""
+    """Return how a column is encoded, in the words of a note, or "" without a note."""
     if column.encoding is not None:
         return f"read as {column.encoding.content}"
     if column.categories is None:

@@ -29,13 +29,13 @@ from dimetric.data._kinds._written_dates import (
 )
 from dimetric.data._missing import NUMBER_MISSING_MARKERS, is_missing, marks_missing
 
-MAX_CATEGORIES = 50  # of a column, in every table
-MAX_EXCEPTIONS = 0.1  # fraction of values that do not fit the kind of the other values
+MAX_CATEGORIES = 50  # of a column; the limit does not depend on the number of rows
+MAX_EXCEPTIONS = 0.1  # fraction of values that may differ in kind from the others
 MAX_MARKED = 0.4  # the same, if these values are one to three distinct texts
-MIN_NUMBERS = 10  # distinct numbers of a column that also holds texts
+MIN_NUMBERS = 10  # distinct numbers, for a column with some texts to be numeric
 N_TRIED = 100  # values of a column that must mostly fit a kind, before all are read
 MIN_WORDS = 3.5  # of a free text, on average
-MAX_REPEATED = 0.9  # fraction of distinct texts among the rows, up to which texts are counted
+MAX_REPEATED = 0.9  # texts are encoded by frequency up to this ratio of distinct texts to rows
 MAX_EXAMPLES = 3  # values quoted in a message
 DATE_NAMES = ("date", "datum", "day", "dt", "fecha")
 
@@ -259,11 +259,11 @@ def _numbers(name: str, values: np.ndarray) -> Detected:
 
 
 def _with_parts(encoding: DateColumn, codes: np.ndarray) -> DateColumn:
-    """Return an encoding of dates that has the parts that vary."""
+    """Return an encoding of dates with only the parts that vary."""
     parts = date_parts(codes[~np.isnan(codes)], 0.0)
     varying = [each for each in PARTS if len(np.unique(parts[each])) > 1]
     if "day" not in varying and "weekday" in varying:
-        varying.remove("weekday")  # of the first day of each month, which says nothing
+        varying.remove("weekday")  # if the day is the same in each month, the weekday says nothing
     return replace(encoding, parts=tuple(varying or ["days"]))
 
 
