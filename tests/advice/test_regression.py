@@ -285,7 +285,7 @@ def test_report_of_numbers(comparison, tmp_path):
     text = " ".join(path.read_text(encoding="utf-8").split())
     for words in ("Predicted and true price", "Ridge (reference)", "explains 0.",
                   "held-out rows under the Euclidean distance (mean absolute error ",
-                  "Distribution of price: smallest ", "<th>Euclidean prediction</th>",
+                  "Distribution of price: smallest ", '<th scope="col">Euclidean prediction</th>',
                   "new.csv --out predictions.csv"):  # fmt: skip
         assert words in text
     for words in ("classified", "ccurac", "✓"):
