@@ -184,7 +184,8 @@ def test_copies_are_reported_and_kept_in_one_fold(made_folds):
     assert found.equal_rows == {"repeated": 120, "copies": 120, "conflicting": 0}
     assert found.to_dict()["equal_rows"] == found.equal_rows
     note = (
-        "120 of 120 rows equal another row. These are probably copies, so folds do not split them."
+        "120 of 120 rows equal another row. These are probably copies, so copies of a row stay in "
+        "one fold."
     )
     assert found.notes == [note]
     assert note in repr(found)
@@ -216,7 +217,7 @@ def test_tables_of_few_distinct_rows_are_split_as_usual():
     found = prepared(frame, (rng.random(900) < 0.4).astype(int))
     assert found.equal_rows[:2] == (900, 0)
     assert found.groups is None
-    assert "folds may split them" in found.notes[-1]
+    assert "equal rows may be in different folds" in found.notes[-1]
 
 
 # Encoder and imputation

@@ -147,8 +147,8 @@ def test_importance_is_the_drop_of_the_score():
         ),
         (
             {"a": 600, "b": 420, "c": 8},
-            "Class 'c' has fewer than 10 rows: too few for different rows in the race and the "
-            "final, so the final does not test it.",
+            "Class 'c' has fewer than 10 rows, so it is used to choose the best learner, but not "
+            "to test it.",
         ),
         ({"a": 1100, "b": 8}, ""),  # race and final use the same rows
         ({"a": 600, "b": 420, "c": 10}, ""),
@@ -162,7 +162,7 @@ def test_notes_on_classes_that_are_too_small(counts, note):
     X, y = samples.coded.codes, samples.y
     race, final = split_rows(X, y, 500, samples.n_folds, 0)
     assert set(y[race]) == set(counts)
-    is_tested = "does not test" not in note
+    is_tested = "not to test" not in note
     assert ("c" in y[final]) == (is_tested and "c" in counts)
     assert np.array_equal(race, final) == (
         len(y) < 1000 or (min(counts.values()) == 8 and is_tested)

@@ -277,7 +277,7 @@ def test_groups_and_equal_rows_are_reported(run, patients):
     report = (out / "patients.html").read_text(encoding="utf-8")
     assert all(each.replace("'", "&#39;") in report for each in notes)
     done = run("compare", patients, *options, "--drop", "patient")
-    assert "These are probably copies, so folds do not split them." in done.stderr
+    assert "These are probably copies, so copies of a row stay in one fold." in done.stderr
     assert "144 rows, 3 features" in done.stdout
 
 

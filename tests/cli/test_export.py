@@ -239,7 +239,7 @@ def test_error_messages(words, error, folder, monkeypatch):
         (["--to", "faiss", "--id", "key"], "--id requires DATA"),
         (["--to", "oracle"], "'oracle' is not one of"),
         (["--to", "numpy"], "must end in .py"),
-        ([], "--out out does not tell the format. Add --to FORMAT."),
+        ([], "--out out does not determine the format. Add --to FORMAT."),
     ],
 )
 def test_wrong_usage(words, error, folder, monkeypatch):

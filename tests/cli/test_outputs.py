@@ -240,8 +240,11 @@ def test_unreadable_model(error_of, model, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--out", "m.sql"], "--out m.sql does not tell the format. Add --to duckdb or --to post"),
-        (["--out", "m.xyz"], "--out m.xyz does not tell the format. Add --to FORMAT."),
+        (
+            ["--out", "m.sql"],
+            "--out m.sql does not determine the format. Add --to duckdb or --to post",
+        ),
+        (["--out", "m.xyz"], "--out m.xyz does not determine the format. Add --to FORMAT."),
         (["--to", "onnx", "--out", "m.py"], "has the extension of another format than --to onnx."),
         (["--to", "duckdb", "--out", "m.dimetric"], "another format than --to duckdb."),
         (["--to", "faiss", "--out", "m.csv"], "another format than --to faiss."),

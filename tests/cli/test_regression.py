@@ -44,7 +44,7 @@ def test_compare_prices(run, houses, tmp_path):
         "houses: 60 rows, 4 features, continuous numbers in column price",
         "To change this, set --target-kind to 'classes' or 'ordinal'.",
         "Mean prediction (reference)", "Random forest (reference)",
-        "3-NN under PCA explains 0.",
+        "k-NN under PCA explains 0.",
         "Values of R2 that differ by at most 0.01 count as equivalent",
     ):  # fmt: skip
         assert words in done.stdout

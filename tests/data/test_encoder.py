@@ -92,7 +92,7 @@ def test_boolean_columns_accept_strings():
     encoder = TableEncoder().fit(pd.DataFrame({"new": [True, False, True]}))
     frame = pd.DataFrame({"new": ["True", "false", "TRUE"]})
     assert_array_equal(encoder.transform(frame), [[1], [0], [1]])
-    with pytest.raises(ValueError, match="but now holds 'maybe'"):
+    with pytest.raises(ValueError, match="holds 'maybe', but was numeric"):
         encoder.transform(pd.DataFrame({"new": ["True", "maybe"]}))
 
 
@@ -123,7 +123,7 @@ def test_arrays_pass_through():
         ({"sise": [1.0], "colour": ["red"], "new": [True], "mark": ["x"]},
          "no column 'size'. Did you mean sise"),
         ({"mark": ["x"]}, "no column 'size' \\(2 more"),
-        (TRAIN | {"size": [1, "large", 2, 3]}, "'size' was numeric .*, but now holds 'large'"),
+        (TRAIN | {"size": [1, "large", 2, 3]}, "'size' holds 'large', but was numeric"),
         (TRAIN | {"size": [1, np.inf, 2, 3]}, "'size' holds infinite values"),
     ],
 )  # fmt: skip

@@ -102,8 +102,8 @@ def test_sheets_by_name_and_number(tmp_path):
     assert list(read_table(path).notes) == notes
     assert read_table(path, sheet="2").feature_names == ("b",)
     for sheet, sentence in [
-        ("secnd", "there is no sheet 'secnd'; it has 'first', '2' and 'empty'"),
-        ("7", "there is no sheet 7; it has 3, numbered from 1"),
+        ("secnd", "it has no sheet 'secnd'; its sheets are 'first', '2' and 'empty'"),
+        ("7", "it has no sheet 7; its sheets are numbered from 1 to 3"),
         ("empty", "the sheet 'empty' is empty"),
     ]:
         with pytest.raises(ValueError, match=sentence):

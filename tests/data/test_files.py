@@ -78,7 +78,7 @@ def test_dialects_of_text_files(tmp_path, content, X):
         ("a,b,class\nu,2,x\nu,4,y\n", "Dropped column 'a': it holds a single value."),
         (
             "a,class\n" + "".join(f"{i},x\n" for i in [*range(0, 200, 10), "<5"]),
-            "1 value cannot be read as numbers and is missing: '<5'.",
+            "1 value cannot be read as numbers and is treated as missing: '<5'.",
         ),
     ],
 )

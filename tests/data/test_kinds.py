@@ -112,7 +112,8 @@ def test_impossible_dates_are_missing():
     values = [f"2021-01-{day:02}" for day in range(1, 29)] + ["9999-12-31", "0000-00-00"]
     found = detect("v", column(values))
     assert (
-        "2 values cannot be read as dates and are missing: '9999-12-31', '0000-00-00'" in found.note
+        "2 values cannot be read as dates and are treated as missing: '9999-12-31', '0000-00-00'"
+        in found.note
     )
     assert np.isnan(encoded(values)["v day"]).tolist() == [False] * 28 + [True] * 2
 

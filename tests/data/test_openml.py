@@ -153,13 +153,15 @@ def test_no_network(server, failure, reason):
 def test_unusable_data_set(server):
     columns = {"size": "numeric", "coat": "nominal", "weight": "numeric", "kind": "nominal"}
     server.add("zebra", ARFF, columns, "kind", md5_checksum="0")
-    with pytest.raises(ValueError, match=r"that of OpenML cannot be used \(The md5 checksum"):
+    with pytest.raises(ValueError, match=r"the one on OpenML cannot be used \(The md5 checksum"):
         load_data_set("zebra")
 
 
 def test_invalid_address(server):
     server.failure = InvalidURL("URL can't contain control characters.")
-    with pytest.raises(ValueError, match="no local data set 'a b', and that of OpenML cannot be"):
+    with pytest.raises(
+        ValueError, match="no local data set 'a b', and the one on OpenML cannot be"
+    ):
         load_data_set("a b")
 
 

@@ -80,14 +80,15 @@ def test_records(values, kind, n_missing, span, treatment):
 
 def test_values_that_cannot_be_read_are_missing():
     record, values = record_of("v", column([*map(str, range(0, 180, 3)), "unknown"]))
-    assert record.note == "Column 'v': 1 value cannot be read as numbers and is missing: " + (
-        "'unknown'."
+    assert (
+        record.note
+        == "Column 'v': 1 value cannot be read as numbers and is treated as missing: 'unknown'."
     )
     assert np.isnan(values[-1])
     record, values = record_of("v", np.array([*range(0, 180, 3), np.inf]))
     assert (record.n_missing, record.note) == (
         1,
-        "Column 'v': 1 infinite value is read as missing.",
+        "Column 'v': 1 infinite value is treated as missing.",
     )
     assert np.isnan(values[-1])
 
@@ -107,7 +108,7 @@ def test_groups_are_suggested():
     assert "visit_id" not in table.columns
     notes = " ".join(table.notes)
     for name in ("patient_id", "visit_id"):
-        assert f"If they belong together, use --groups '{name}'" in notes
+        assert f"If the rows of a group belong together, use --groups '{name}'" in notes
 
 
 def test_one_table_of_customers():
@@ -117,7 +118,7 @@ def test_one_table_of_customers():
     assert list(table.columns) == ["signup", "discount", "plan", "age"]
     assert treatments["customer_id"] == "left out: it looks like a row identifier"
     assert len(table.rows) == N  # more than 10 % of the rows lack the age
-    assert any("mostly 'age': " in each for each in table.notes)
+    assert any("most of all 'age' (" in each for each in table.notes)
 
 
 def test_auto_drops_rows_only_if_they_are_few():
@@ -134,12 +135,12 @@ def test_the_column_that_costs_most_rows_is_named():
     frame = pd.DataFrame({"a": np.arange(10.0) ** 2, "bonus": bonus, "y": [0, 1] * 5})
     frame.loc[0, "a"] = np.nan
     with pytest.warns(
-        UserWarning, match=r"Dropped 9 of 10 rows.* In 8 of them, column 'bonus' is "
+        UserWarning, match=r"Dropped 9 of 10 rows.* In 8 of them, column 'bonus' has no "
     ):
         read_table(frame, "y")
     frame.loc[1, "a"] = np.nan
     with pytest.raises(
-        ValueError, match=r"No rows remain.*missing='impute'.*column 'bonus' is miss"
+        ValueError, match=r"No rows remain.*missing='impute'.*column 'bonus' has no v"
     ):
         read_table(frame, "y")
 

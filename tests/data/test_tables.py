@@ -102,7 +102,7 @@ def test_missing_values(library):
     with pytest.warns(UserWarning, match="1 of 5 rows"):
         data = read_table(frame, missing="impute")
     assert_array_equal(data.X, [[1, 1], [3, 0], [3, 1], [8, 1]])
-    assert "Missing values in 2 of 5 rows were replaced by the median or most" in data.notes[1]
+    assert "Missing values in 2 of 5 rows are replaced by the median or most" in data.notes[1]
     with pytest.raises(
         ValueError, match=r"Missing values in 3 of 5 rows, in the columns \['size', 'col"
     ):
@@ -153,8 +153,9 @@ def test_numbers_with_a_few_texts_are_numbers():
     data = read_table(frame, missing="impute")
     assert_array_equal(data.X[:98, 0], np.arange(0, 980, 10))
     assert_array_equal(data.X[98:, 0], [485, 485])  # the median
-    assert "2 values cannot be read as numbers and are missing: '<5', 'none'" in " ".join(
-        data.notes
+    assert (
+        "2 values cannot be read as numbers and are treated as missing: '<5', 'none'"
+        in " ".join(data.notes)
     )
 
 

@@ -133,7 +133,7 @@ def test_page_contains_the_results(record):
         "Probabilities: Euclidean is better 1 %, equivalent (within 0.02) 2 %, LDA <b> is better "
         "97 %.",
         "with default parameters, classified 85.0 % of test rows correctly. The Euclidean distance "
-        "classified 55.0 %.",
+        "classified 55.0 % correctly.",
         "were tested in 2 new folds (2-fold cross-validation of 60 rows).",
         "Accuracy is the fraction of test rows that are classified correctly.",
         "The learner was chosen on the same rows, but in other folds",
@@ -274,14 +274,14 @@ def test_page_names_the_largest_class(record):
     record = replace(record, choice=replace(record.choice, majority=0.3))
     words = Page(render_report(record)).words
     assert baseline in words
-    assert "below this baseline" not in words
+    assert "worse than this baseline" not in words
     choice = replace(record.choice, better_than_guess=0.4)
     words = Page(render_report(replace(record, choice=choice))).words
     assert f"{baseline} LDA <b> is probably no better." in words
     scores = {"Euclidean": np.array([0.1, 0.2]), record.choice.best: np.array([0.5, 0.3])}
     choice = replace(record.choice, final_scores=scores)
     words = Page(render_report(replace(record, choice=choice))).words
-    assert f"{baseline} Euclidean is below this baseline." in words
+    assert f"{baseline} Euclidean is worse than this baseline." in words
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,9 @@ def compare(
     Parameters
     ----------
     X : array-like or sparse array of shape (n_samples, n_features), data frame, or path
-        Samples. A path is read as by :func:`dimetric.data.read_table`. Text columns of a data
-        frame or file are one-hot encoded, dates and numbers with units are encoded as by
-        :class:`dimetric.data.TableEncoder`, and columns that only identify the rows are ignored.
+        Samples. A path is read as by :func:`dimetric.data.read_table`. Columns of a data
+        frame or file are encoded as by :class:`dimetric.data.TableEncoder`. Columns that only
+        identify the rows are ignored.
         Sparse samples with many columns are reduced to 300 coordinates by PCA first, as a note
         in the result says.
     y : array-like of shape (n_samples,), optional

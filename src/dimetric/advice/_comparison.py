@@ -64,11 +64,11 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Whether the best learner beats the Euclidean distance, in one sentence.
+        """Whether the best learner beats the Euclidean distance, in a few sentences.
 
-        A second sentence follows if the model uses the Euclidean distance. For numbers, the last
-        sentence has the mean scores of both. For classes, it warns if the best learner is no better
-        than always predicting the largest class.
+        They also say if the model uses the Euclidean distance, or if a reference model predicts
+        better. For numbers, the last sentence has the mean scores. For classes, it has the score
+        of always predicting the largest class, and names a distance that is worse.
         """
         samples = self.samples
         scores = outcome(self.choice, samples.target, self.n_neighbors, samples.classes)
@@ -85,6 +85,7 @@ class Comparison:
 
         For classes, these are logistic regression, an RBF SVM, a random forest and gradient
         boosting. For numbers, mean prediction and ridge regression replace logistic regression.
+        A model that is too slow for the budget has no scores.
         """
         return self.choice.references
 
@@ -108,7 +109,7 @@ class Comparison:
 
     @property
     def equal_rows(self) -> dict[str, int]:
-        """Number of rows that equal another row, of copies, and of rows of another class."""
+        """Number of rows that equal another row, of copies, and of rows equal to another class."""
         names = ("repeated", "copies", "conflicting")
         return dict(zip(names, self.samples.equal_rows[:3], strict=True))
 
@@ -157,7 +158,7 @@ class Comparison:
     def curve(self) -> LearningCurve | None:
         """Learning curve of the distance that `chosen` names.
 
-        It shows whether more rows would help. It is None if the table has too few rows for it.
+        It shows whether more rows would help. None if there are too few rows or too little time.
         """
         return self._curve()
 

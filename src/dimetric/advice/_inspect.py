@@ -15,8 +15,8 @@ from dimetric.data._tables import Table, open_table
 
 __all__ = ["Inspection", "inspect_table"]
 
-MAX_BYTES = 2**24  # of larger files, only the first rows are read
-MAX_CELLS = 2**19  # values that are read of a large file
+MAX_BYTES = 2**24  # only the first rows of larger files are read
+MAX_CELLS = 2**19  # values that are read from a large file
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def inspect_table(
     Parameters
     ----------
     source : TableFile, or data frame of pandas or polars
-        The table. Of files of more than 16 MiB, only the first rows are read.
+        The table. Only the first rows of files larger than 16 MiB are read.
     target, drop, missing, groups, needs_target, option_names
         As in :func:`~dimetric.advice._table.read_samples`.
     target_kind : {"classes", "ordinal", "continuous"}, optional

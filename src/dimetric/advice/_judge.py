@@ -63,7 +63,7 @@ def judge(
 
     posterior = test(scores[BASELINE], scores[best], rope)
     guess = task.guess_score(y) * (1 if task.greater_is_better else -1)
-    # Where one class is rare, even a good learner is better than the guess by little.
+    # If one class is rare, even a good learner beats the guess only by little.
     than_guess = test(np.full(len(scores[best]), guess), scores[best], 0.1 * rope).right
     better = min(posterior.right, than_guess)
     posterior = replace(posterior, rope=1 - posterior.left - better, right=better)

@@ -178,8 +178,8 @@ def _notes_on_small_classes(
             f"Class{'' if is_one else 'es'} {listed_classes(small)} {'has' if is_one else 'have'}"
         )
         notes.append(
-            f"{have} fewer than {2 * n_folds} rows: too few for different rows in the race and the "
-            f"final, so the final does not test {'it' if is_one else 'them'}."
+            f"{have} fewer than {2 * n_folds} rows, so {'it is' if is_one else 'they are'} used to "
+            "choose the best learner, but not to test it."
         )
     return notes
 
@@ -219,13 +219,13 @@ def _equal_rows_note(equal: EqualRows, n_rows: int, has_groups: bool) -> str:
         return ""
     note = f"{equal.n_repeated} of {n_rows} rows equal another row"
     if equal.n_conflicting:
-        note += f" ({equal.n_conflicting} of them a row of another class)"
+        note += f" ({equal.n_conflicting} of them equal a row of another class)"
     if has_groups:
         return f"{note}."
     if not equal.n_copies:
-        return f"{note}. Chance may explain them, so folds may split them."
+        return f"{note}. Chance may explain this, so equal rows may be in different folds."
     copies = "These are" if equal.n_copies == equal.n_repeated else f"{equal.n_copies} of them are"
-    return f"{note}. {copies} probably copies, so folds do not split them."
+    return f"{note}. {copies} probably copies, so copies of a row stay in one fold."
 
 
 def table_encoder(missing: str) -> TableEncoder:

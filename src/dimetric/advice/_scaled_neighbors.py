@@ -22,8 +22,8 @@ __all__ = ["NEIGHBOR_COUNTS", "SCALERS", "ScaledNeighbors", "Setting", "best_set
 
 SCALERS = {"minmax": MinMaxScaler, "standard": StandardScaler, "robust": RobustScaler}
 NEIGHBOR_COUNTS = (1, 3, 5, 7)
-N_FOLDS = 5  # of rows in groups
-MAX_REMEMBERED = 64  # choices, which all learners share in a fold
+N_FOLDS = 5  # used instead of leave-one-out if rows have groups
+MAX_REMEMBERED = 64  # settings that are kept, because all learners share that of a fold
 
 
 def check_scale(scale: str, option: str = "scale") -> None:
@@ -98,14 +98,14 @@ def best_setting(
     r"""Return the scaling and the number of neighbours that suit the Euclidean distance.
 
     Each row is predicted by its Euclidean neighbours among the other rows, for each scaling and for
-    k = 1, 3, 5 and 7. The scaling has the smallest mean loss over all k. Under this scaling, k has
-    the smallest mean loss. For the accuracy, k is the largest number whose mean loss is within one
-    standard error of the smallest, which is better under most learned distances:
+    k = 1, 3, 5 and 7. The scaling with the smallest mean loss over all k is chosen, and then the k
+    with the smallest mean loss. For the accuracy, it is the largest k whose mean loss is within one
+    standard error of the smallest. Such a k is better under most learned distances:
 
     .. math:: \bar l_k \le \bar l_{best} + s / \sqrt n
 
     Here s is the standard deviation of the losses of the n rows. No distance is learned from the
-    rows, so leaving one out is a fair test, which it is not under a learned distance.
+    rows, so the leave-one-out loss is a fair estimate.
 
     Parameters
     ----------

@@ -24,18 +24,17 @@ class RaceSettings:
     round_fraction : float
         Largest fraction of the remaining time of the race for a round on some of the rows.
     first_fold_fraction : float
-        Fraction of the time of a round after which no model has its first fit, apart from the
-        first few learners.
+        After this fraction of the time of a round, models without a fit are dropped, apart from
+        the first few learners.
     min_started : int
-        Number of learners that have a first fit in any case.
+        Number of learners that always have a first fit.
     start_fraction : float
         Largest fraction of the time of a round by which it is longer if worker processes start
         slowly.
     reserve_fraction : float
         Fraction of the time after the race that is not planned for fits.
     grace_fraction : float
-        A round that the time is not enough for ends after its deadline: at most this fraction of
-        its time later.
+        A round may exceed its time by at most this fraction, if the time is not enough.
     max_learner_fraction : float
         A learner is dropped if it needs more than this fraction of the time that is left for all.
     min_round_rows : int

@@ -20,8 +20,7 @@ def report_record(comparison: "Comparison", model_file: str | None) -> ReportRec
     Parameters
     ----------
     comparison : Comparison
-        The comparison. Its learning curve, insight, advice and model are computed if they are not
-        yet.
+        The comparison. Its learning curve, insight, advice and model are computed if necessary.
     model_file : str or None
         File of the saved model. None if it was not saved.
     """

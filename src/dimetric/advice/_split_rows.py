@@ -69,7 +69,7 @@ def split_rows(
 
 
 def _least(by: np.ndarray, size: int, cv: int, is_regression: bool) -> int:
-    """Return the smallest number of rows of each class in a sample, if the class has so many."""
+    """Return how many rows of each class a sample has at least, if the class has that many."""
     return cv if is_regression else rows_per_class(size, len(np.unique(by)), cv)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-MAX_BINS = 10  # of numbers
+MAX_BINS = 10  # strata of a continuous target
 MIN_ROWS_PER_CLASS = 20  # of a class in a sample, so that its recall can be estimated
 MIN_ROWS_PER_BIN = 10
 

@@ -82,11 +82,11 @@ def read_target(
 
 
 def _likely_kind(y: np.ndarray) -> str:
-    """Return the kind of a target that the user has not described."""
+    """Return the most likely kind of a target, given its values."""
     n_values = len(np.unique(y))
     repeats = n_values <= len(y) // MIN_ROWS_PER_TEXT_CLASS or n_values == 1
     if y.dtype.kind in "iuf":
-        is_small_table = len(y) < MIN_ROWS  # too small for numbers
+        is_small_table = len(y) < MIN_ROWS  # too few rows for regression
         return "classes" if may_be_classes(y) and (repeats or is_small_table) else "continuous"
     if y.dtype.kind == "b" or repeats or parse_numbers(y.astype(object)) is None:
         return "classes"

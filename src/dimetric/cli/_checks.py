@@ -42,7 +42,7 @@ REPORT_EXTENSIONS = (".html", ".htm", ".pdf", MODEL_EXTENSION)
 
 
 def output_file(out: Path, json: bool = False) -> Path:
-    """Return the file to write. Raise if it cannot be written, or if ``--json`` is in its way.
+    """Return the file to write. Raise if it cannot be written, or conflicts with ``--json``.
 
     Parameters
     ----------

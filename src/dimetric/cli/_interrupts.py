@@ -18,7 +18,7 @@ LINES = {signal.SIGINT: "Interrupted.", signal.SIGTERM: "Terminated."}
 
 
 class _State:
-    """What the signal handler, the main thread and the thread that ends the process share."""
+    """State shared by the signal handler, the main thread and the thread that ends the process."""
 
     first_signal: int | None = None
     line_printed = False

@@ -15,7 +15,7 @@ TABLE_HELP = (
     "Table: CSV or JSON lines (optionally .gz), Excel, Parquet, Feather, NPZ with X and y, a "
     "SQLite or DuckDB database, or - for standard input. Several files must have the same columns."
 )
-Data = Annotated[list[Path], typer.Argument(help=TABLE_HELP)]
+Data = Annotated[list[Path], typer.Argument(metavar="DATA", help=TABLE_HELP)]
 Target = Annotated[
     str | None,
     typer.Option(
@@ -40,15 +40,17 @@ Drop = Annotated[
 Groups = Annotated[
     str | None,
     typer.Option(
+        metavar="COLUMN",
         help="Column with the group of each row, such as a patient. It is not a feature. "
-        "Rows of one group are never in both the training and the test part of a fold."
+        "Rows of one group are never in both the training and the test part of a fold.",
     ),
 ]
 Missing = Annotated[
     str,
     typer.Option(
+        metavar="HOW",
         help="'drop' rows with missing values, 'impute' the values, or 'auto': drop the rows if "
-        "they are at most 10 % of all, else impute."
+        "they are at most 10 % of all rows, and impute otherwise.",
     ),
 ]
 Auto = Annotated[
@@ -60,18 +62,25 @@ Auto = Annotated[
     ),
 ]
 ModelFile = Annotated[
-    Path, typer.Argument(help="Model file written by `dimetric fit` or `dimetric compare`.")
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="Model file written by `dimetric fit` or `dimetric compare`."
+    ),
 ]
-NewData = Annotated[list[Path], typer.Argument(help=TABLE_HELP)]
+NewData = Annotated[list[Path], typer.Argument(metavar="DATA", help=TABLE_HELP)]
 Sheet = Annotated[
     str | None,
-    typer.Option(help="Sheet of an Excel file: its name, or its number from 1. (Default: 1.)"),
+    typer.Option(
+        metavar="SHEET",
+        help="Sheet of an Excel file: its name, or its number from 1. (Default: 1.)",
+    ),
 ]
 Sql = Annotated[
     str | None,
     typer.Option(
-        help="Query that selects the rows, for example 'SELECT * FROM sales'. DATA is a SQLite or "
-        "DuckDB database. In a query of another file, its table is named data."
+        metavar="QUERY",
+        help="Query that selects the rows of a SQLite or DuckDB database, for example "
+        "'SELECT * FROM sales'. In a query of any other file, the table is named data.",
     ),
 ]
 Results = Annotated[
@@ -108,10 +117,12 @@ LearnerOptions = Annotated[
     ),
 ]
 NeighborCount = Annotated[
-    int, typer.Option(min=1, help="Number of nearest neighbours used for predictions.")
+    int, typer.Option(metavar="N", min=1, help="Number of nearest neighbours used for predictions.")
 ]
-Jobs = Annotated[int, typer.Option(help="Number of processes. -1 uses all processors.")]
-Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+Jobs = Annotated[
+    int, typer.Option(metavar="N", help="Number of processes. -1 uses all processors.")
+]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Random seed.")]
 Quiet = Annotated[
     bool,
     typer.Option(

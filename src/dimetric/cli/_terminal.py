@@ -29,7 +29,7 @@ class _State:
 
 @contextmanager
 def quiet_if(quiet: bool) -> Iterator[None]:
-    """Print no notes, warnings, progress and summaries in a block, if `quiet` is true."""
+    """Suppress notes, warnings, progress and summaries in a block, if `quiet` is true."""
     before = _State.quiet
     _State.quiet = quiet
     try:

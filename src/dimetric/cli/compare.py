@@ -43,46 +43,58 @@ OPTION_NAMES = {
     "target_kind": "--target-kind",
     "score": "--score",
 }
+Tables = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="DATA", help=f"{TABLE_HELP} (Default: the data sets wine and digits.)"),
+]
+Score = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SCORE",
+        help="For classes: 'accuracy', 'balanced_accuracy' (mean of the recalls) or "
+        "'f1_macro'. For numbers: 'r2' or 'mae' (mean absolute error). (Default: 'accuracy', "
+        "or 'balanced_accuracy' if the largest class has more than 80 % of the rows; 'r2' for "
+        "numbers.)",
+    ),
+]
+NeighborCount = Annotated[
+    str,
+    typer.Option(
+        metavar="N",
+        help="Number of nearest neighbours used for predictions, or 'auto': 1, 3, 5 or 7, "
+        "chosen in each fold from its training rows.",
+    ),
+]
+Scale = Annotated[
+    str,
+    typer.Option(
+        metavar="HOW",
+        help="Scale features to [0, 1] ('minmax'), to zero mean and unit variance "
+        "('standard'), by median and quartiles ('robust'), or as chosen in each fold from its "
+        "training rows ('auto').",
+    ),
+]
+Folds = Annotated[int, typer.Option(metavar="N", min=2, help="Number of cross-validation folds.")]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="Approximate time in seconds for each table. (Default: 60, or 20 without DATA.)",
+    ),
+]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Directory for the report and the model.")]
 
 
 def compare(
-    data: Annotated[
-        list[Path] | None,
-        typer.Argument(help=f"{TABLE_HELP} (Default: the data sets wine and digits.)"),
-    ] = None,
+    data: Tables = None,
     target: Target = None,
     target_kind: TargetKind = None,
-    score: Annotated[
-        str | None,
-        typer.Option(
-            help="Score of classes: 'accuracy', 'balanced_accuracy' (mean of the recalls) or "
-            "'f1_macro'. Score of numbers: 'r2' or 'mae', the mean absolute error. (Default: "
-            "accuracy, or balanced_accuracy if the largest class has over 80 % of the rows; r2.)"
-        ),
-    ] = None,
+    score: Score = None,
     learners: Learners = "",
-    k: Annotated[
-        str,
-        typer.Option(
-            help="Number of nearest neighbours used for predictions, or 'auto': 1, 3, 5 or 7, "
-            "chosen in each fold from its training rows."
-        ),
-    ] = "auto",
-    scale: Annotated[
-        str,
-        typer.Option(
-            help="Scale features to [0, 1] ('minmax'), to zero mean and unit variance "
-            "('standard'), by median and quartiles ('robust'), or choose in each fold from its "
-            "training rows ('auto')."
-        ),
-    ] = "auto",
-    folds: Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")] = 5,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            help="Approximate time in seconds for each table. (Default: 60, or 20 without DATA.)"
-        ),
-    ] = None,
+    k: NeighborCount = "auto",
+    scale: Scale = "auto",
+    folds: Folds = 5,
+    budget: Budget = None,
     drop: Drop = "",
     groups: Groups = None,
     missing: Missing = "auto",
@@ -92,9 +104,7 @@ def compare(
     sql: Sql = None,
     jobs: Jobs = -1,
     seed: Seed = 0,
-    out: Annotated[Path, typer.Option(help="Directory for the report and the model.")] = Path(
-        "dimetric-compare"
-    ),
+    out: Out = Path("dimetric-compare"),
     json: Json = False,
 ) -> None:
     """Find the best distance for a table, and test it against the Euclidean distance.

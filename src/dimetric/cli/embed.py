@@ -56,23 +56,27 @@ N_MAIN_SCORES = 3
 Method = Annotated[
     str,
     typer.Option(
-        help="pca, kpca, mds, isomap, lle, lda, nca, ...; tsne; umap, pacmap or trimap, if "
-        "installed; or module:Class of a transformer with scikit-learn's interface, such as "
-        "sklearn.manifold:SpectralEmbedding. The module is imported, so its code runs."
+        metavar="METHOD",
+        help="Method of dimetric (pca, kpca, mds, isomap, lle, lda, nca, ...), tsne, one of umap, "
+        "pacmap and trimap if it is installed, or module:Class of a transformer with "
+        "scikit-learn's interface, such as sklearn.manifold:SpectralEmbedding. The module is "
+        "imported, so its code runs.",
     ),
 ]
 Color = Annotated[
     str | None,
     typer.Option(
+        metavar="COLUMN",
         help="Column of classes or numbers that sets the colours: its name, or its number from "
-        "0. It is not used as a feature. Supervised methods use it as the target."
+        "0. It is not used as a feature. Supervised methods use it as the target.",
     ),
 ]
 Out = Annotated[
     list[Path] | None,
     typer.Option(
+        metavar="FILE",
         help="File to write. The extension selects a plot (.png, .svg, .pdf) or coordinates "
-        "(.csv, .parquet, .npz, ...). Repeatable. (Default: DATA-METHOD.png.)"
+        "(.csv, .parquet, .npz, ...). Repeatable. (Default: DATA-METHOD.png.)",
     ),
 ]
 Scores = Annotated[
@@ -86,21 +90,25 @@ Dark = Annotated[bool, typer.Option("--dark", help="Draw the plot on a dark back
 MaxRows = Annotated[
     int | None,
     typer.Option(
+        metavar="N",
         min=2,
         help="Largest number of rows that the method is fitted to. Larger tables are sampled. "
         "(Default: all rows for pca, lda, covariance and mds; 50,000 for umap, pacmap and "
-        "trimap; 20,000 for kernels; 5,000 for tsne, isomap, lle and learners.)",
+        "trimap; 20,000 for kernel methods; 5,000 for tsne, isomap, lle and other learners.)",
     ),
 ]
 MethodOptions = Annotated[
     list[str] | None,
-    typer.Option(help="Parameter of the method, for example n_neighbors=8. Repeatable."),
+    typer.Option(
+        metavar="NAME=VALUE", help="Parameter of the method, such as n_neighbors=8. Repeatable."
+    ),
 ]
 Scale = Annotated[
     str,
     typer.Option(
+        metavar="HOW",
         help="Scale features to zero mean and unit variance ('standard'), to [0, 1] ('minmax'), "
-        "by their median and quartiles ('robust'), or not at all ('none')."
+        "by median and quartiles ('robust'), or not at all ('none').",
     ),
 ]
 
@@ -110,10 +118,11 @@ def embed(
     method: Method = "isomap",
     color: Color = None,
     out: Out = None,
-    components: Annotated[int, typer.Option(min=1, help="Number of dimensions.")] = 2,
+    components: Annotated[int, typer.Option(metavar="N", min=1, help="Number of dimensions.")] = 2,
     option: MethodOptions = None,
     k: Annotated[
-        int, typer.Option(min=1, help="Number of neighbours used by the quality scores.")
+        int,
+        typer.Option(metavar="N", min=1, help="Number of neighbours used by the quality scores."),
     ] = 5,
     scale: Scale = "standard",
     scores: Scores = True,

@@ -55,22 +55,25 @@ MAX_SHOWN_COLUMNS = 8
 SamplesTable = Annotated[
     Path | None,
     typer.Argument(
+        metavar="DATA",
         help="For an index: table of the samples to add. (Default: the training samples, if the "
-        "model stores them.)"
+        "model stores them.)",
     ),
 ]
 Id = Annotated[
     str | None,
     typer.Option(
+        metavar="COLUMN",
         help="For an index or SQL: column that identifies rows. (Default: row indices for a "
-        "search index, 'id' for SQL.)"
+        "search index, 'id' for SQL.)",
     ),
 ]
 SqlColumns = Annotated[
     str,
     typer.Option(
+        metavar="COLUMNS",
         help="For SQL: feature columns, separated by commas, or one column of vectors. "
-        "(Default: the columns of the training table.)"
+        "(Default: the columns of the training table.)",
     ),
 ]
 
@@ -83,17 +86,23 @@ def export(
         Format | None,
         typer.Option(
             metavar="FORMAT",
-            help="Format to write: onnx, numpy, faiss, usearch, duckdb or postgres. (Default: the "
-            "format that --out ends with: .onnx, .py for numpy, .faiss or .usearch.)",
+            help="Format to write: onnx, numpy, faiss, usearch, duckdb or postgres. (Default: "
+            "by the extension of --out: .onnx, .py for numpy, .faiss or .usearch.)",
         ),
     ] = None,
     id: Id = None,
     kind: Annotated[
-        str, typer.Option(help="For faiss: 'flat' (exact) or 'hnsw' (approximate, faster).")
+        str,
+        typer.Option(
+            metavar="KIND", help="For faiss: 'flat' (exact) or 'hnsw' (approximate, faster)."
+        ),
     ] = "flat",
-    dtype: Annotated[str, typer.Option(help="For ONNX: 'float32' or 'float64'.")] = "float32",
+    dtype: Annotated[
+        str, typer.Option(metavar="DTYPE", help="For ONNX: 'float32' or 'float64'.")
+    ] = "float32",
     table: Annotated[
-        str, typer.Option(help="For SQL: name of the table that contains the samples.")
+        str,
+        typer.Option(metavar="NAME", help="For SQL: name of the table that contains the samples."),
     ] = "samples",
     columns: SqlColumns = "",
     header: Header = None,
@@ -146,7 +155,7 @@ def _checked_format(to: Format | None, out: Path) -> Format:
     if to is None:
         if named is None or suffix == ".sql":
             choices = f"{Format.duckdb} or --to {Format.postgres}" if named else "FORMAT"
-            raise UsageError(f"--out {out} does not tell the format. Add --to {choices}.")
+            raise UsageError(f"--out {out} does not determine the format. Add --to {choices}.")
         return Format(named)
     contradicts = named not in (None, to) and not (suffix == ".sql" and to in SQL_DIALECTS)
     if contradicts or suffix == MODEL_EXTENSION or is_table(out):

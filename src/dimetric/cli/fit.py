@@ -56,8 +56,9 @@ def fit(
     scale: Annotated[
         str,
         typer.Option(
+            metavar="HOW",
             help="Scale features to [0, 1] ('minmax'), to zero mean and unit variance "
-            "('standard'), by median and quartiles ('robust'), or not at all ('none')."
+            "('standard'), by median and quartiles ('robust'), or not at all ('none').",
         ),
     ] = "minmax",
     drop: Drop = "",

@@ -47,8 +47,8 @@ def inspect(
     """Print what would be done with each column of a table, before anything is learned.
 
     Shows the kind, missing values, range and treatment of each column, how the
-    target would be read, which rows would be used, and problems with the command
-    that solves them.
+    target would be read, and how many rows would be used. Lists all problems, and
+    a command that solves them.
     """
     from dimetric.advice._inspect import inspect_table
     from dimetric.data._files import TableFile

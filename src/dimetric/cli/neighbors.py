@@ -63,7 +63,7 @@ def neighbors(
     model: ModelFile,
     data: NewData,
     row: RowIndex,
-    k: Annotated[int, typer.Option(min=1, help="Number of neighbours to show.")] = 10,
+    k: Annotated[int, typer.Option(metavar="N", min=1, help="Number of neighbours to show.")] = 10,
     target: ClassColumn = None,
     show: Show = None,
     out: Picture = None,
@@ -74,7 +74,8 @@ def neighbors(
 ) -> None:
     """Show the nearest neighbours of a row under the Euclidean and the learned distance.
 
-    Neighbours that only one of the two distances has are marked as new or lost.
+    Marks neighbours that occur only under the learned distance as new, and those
+    that occur only under the Euclidean distance as lost.
     """
     if out is not None:
         if not is_picture(out):

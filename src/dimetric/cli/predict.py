@@ -20,7 +20,8 @@ def predict(
         bool,
         typer.Option(
             "--probabilities",
-            help="Also write the probability of each class, the fraction of neighbours in it.",
+            help="Also write the probability of each class: the fraction of nearest neighbours "
+            "that belong to it.",
         ),
     ] = False,
     keep: Keep = "",

@@ -34,6 +34,7 @@ MAX_FAILURES = 10  # printed lines about failed fits
 Experiment = Annotated[
     int,
     typer.Option(
+        metavar="N",
         min=1,
         max=4,
         help="1: learners, 2: nearest-centroid learners, 3: kernel learners, "
@@ -43,19 +44,35 @@ Experiment = Annotated[
 Neighbors = Annotated[
     list[int] | None,
     typer.Option(
-        help="Number of nearest neighbours used for classification. Repeatable. (Default: 3.)"
+        metavar="N",
+        help="Number of nearest neighbours used for classification. Repeatable. (Default: 3.)",
     ),
 ]
 Directory = Annotated[
     Path | None,
     typer.Option(
+        metavar="DIR",
         help="Directory with the data sets and the published tables (paper_tables).",
         envvar="DIMETRIC_DATA",
     ),
 ]
-Budget = Annotated[float | None, typer.Option(help="Time limit for each fit, in seconds.")]
+Budget = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="Time limit for each fit, in seconds."),
+]
 Out = Annotated[
-    Path, typer.Option(help="Directory for the results and for the state of an interrupted run.")
+    Path,
+    typer.Option(
+        metavar="DIR", help="Directory for the results and for the state of an interrupted run."
+    ),
+]
+Only = Annotated[
+    str,
+    typer.Option(metavar="NAMES", help="Data sets to run, separated by commas. (Default: all.)"),
+]
+Learners = Annotated[
+    str,
+    typer.Option(metavar="NAMES", help="Learners to run, separated by commas. (Default: all.)"),
 ]
 
 
@@ -63,12 +80,8 @@ def reproduce(
     experiment: Experiment = 1,
     k: Neighbors = None,
     data: Directory = None,
-    only: Annotated[
-        str, typer.Option(help="Data sets to run, separated by commas. (Default: all.)")
-    ] = "",
-    learners: Annotated[
-        str, typer.Option(help="Learners to run, separated by commas. (Default: all.)")
-    ] = "",
+    only: Only = "",
+    learners: Learners = "",
     jobs: Jobs = 1,
     budget: Budget = None,
     retry: Annotated[bool, typer.Option("--retry", help="Repeat fits that failed.")] = False,

@@ -122,7 +122,7 @@ def numeric_array(X: Any, estimator: Any) -> np.ndarray:
 
 
 def has_codes(values: np.ndarray) -> bool:
-    """Return whether all strings of a column have as many digits as one with leading zeros.
+    """Return whether a column holds codes: digits of equal length, some with leading zeros.
 
     Examples
     --------
@@ -138,9 +138,9 @@ def has_codes(values: np.ndarray) -> bool:
 def code_columns(
     pandas: Any, path: Any, options: Mapping[str, Any], target: str | None
 ) -> dict[Any, type]:
-    """Return the columns of a text file that pandas has to read as strings, because of codes.
+    """Return the columns of a text file that hold codes such as 01067, to be read as strings.
 
-    The first rows decide. They contain a code such as 01067, which is not a number.
+    Only the first rows are searched for codes.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def is_number(value: Any) -> bool:
 
 
 def numeric_column(name: str, values: np.ndarray) -> np.ndarray:
-    """Return the values of a column that was numeric during fit. Raise if it is not numeric now."""
+    """Return the values of a column that was numeric during fit. Raise if one is not a number."""
     numbers = values
     if values.dtype.kind not in "iufb":
         parsed = None
@@ -225,7 +225,7 @@ def numeric_column(name: str, values: np.ndarray) -> np.ndarray:
                 and not is_number(each)
             )
             quoted = repr(str(text)[:MAX_QUOTED_CHARACTERS])
-            raise ValueError(f"Column {name!r} was numeric during fit, but now holds {quoted}.")
+            raise ValueError(f"Column {name!r} holds {quoted}, but was numeric during fit.")
         numbers = np.full(len(values), np.nan) if parsed is None else parsed
     numbers = numbers.astype(np.float64)
     if np.any(np.isinf(numbers)):
@@ -267,7 +267,7 @@ def present_values(name: str, values: np.ndarray) -> np.ndarray:
 
 
 def refuse_dates(name: str, values: np.ndarray) -> None:
-    """Raise if a column holds dates."""
+    """Raise if a target column holds dates."""
     present = values[~is_missing(values)]
     has_dates = values.dtype.kind in "mM" or (
         values.dtype.kind == "O"
@@ -279,8 +279,8 @@ def refuse_dates(name: str, values: np.ndarray) -> None:
     )
     if has_dates:
         raise ValueError(
-            f"Column {name!r} holds dates or times, which have no natural distance. Convert it to "
-            f"numbers, such as days since a start date, or {drop_hint(name)}."
+            f"Column {name!r} holds dates or times, which cannot be predicted. Convert them to "
+            "numbers, such as days since a start date, or choose another target."
         )
 
 

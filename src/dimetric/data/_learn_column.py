@@ -109,7 +109,7 @@ def column_notes(learned: Mapping[str, LearnedColumn]) -> list[str]:
 
 
 def _treatment(column: LearnedColumn) -> str:
-    """Return how a column is encoded, in the words of a note, or "" if nothing is to be said."""
+    """Return how a column is encoded, in the words of a note, or "" without a note."""
     if column.encoding is not None:
         return f"read as {column.encoding.content}"
     if column.categories is None:
@@ -121,10 +121,10 @@ def _encoding_note(name: str, encoding: ColumnEncoding) -> str:
     """Return a sentence that says how a column is encoded."""
     if isinstance(encoding, FrequencyColumn):
         n = encoding.n_frequent
-        frequent = f", and which of the {n} most frequent it is" if n else ""
+        frequent = f". The {n} most frequent are also one-hot encoded" if n else ""
         return (
             f"Column {name!r} holds {len(encoding.values):,} distinct texts, too many for "
-            f"categories. It becomes how often a text occurs, on a log scale{frequent}."
+            f"categories. They are encoded by how often each occurs, on a log scale{frequent}."
         )
     if isinstance(encoding, WordsColumn):
         what = "letter triples" if encoding.characters else "words"

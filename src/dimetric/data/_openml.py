@@ -49,4 +49,4 @@ def _failure(error: Exception) -> str:
     text = getattr(error, "strerror", None) or error_text(error)
     if isinstance(error, OSError):
         return f", and OpenML could not be reached ({text})"
-    return f", and that of OpenML cannot be used ({text})"
+    return f", and the one on OpenML cannot be used ({text})"

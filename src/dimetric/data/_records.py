@@ -213,7 +213,10 @@ def _readable(values: np.ndarray, encoding: ColumnEncoding) -> np.ndarray:
 
 
 def _described(values: np.ndarray, missing: np.ndarray, found: Detected) -> tuple[str, str, int]:
-    """Return the kind of a column, its range, and the number of its distinct values (at most 2)."""
+    """Return the kind of a column, its range, and how many distinct values it has.
+
+    The number of distinct numbers or dates is not counted: it is 1 or 2 (more than one).
+    """
     present, encoding = values[~missing], found.encoding
     if isinstance(encoding, FrequencyColumn | WordsColumn):
         n_distinct = len(distinct_values(present))
@@ -249,7 +252,9 @@ def _n_features(encoding: ColumnEncoding | None, values: np.ndarray, n_distinct:
 def _treatment(encoding: ColumnEncoding | None, n_features: int) -> str:
     """Return what is done with a column that is used."""
     if isinstance(encoding, FrequencyColumn):
-        frequent = f", and the {encoding.n_frequent} most frequent" * bool(encoding.n_frequent)
+        frequent = f", one-hot for the {encoding.n_frequent} most frequent" * bool(
+            encoding.n_frequent
+        )
         features = f"{n_features} feature{'s' * (n_features > 1)}"
         return f"{features}: how often each text occurs{frequent}"
     if n_features == 1:
@@ -272,7 +277,8 @@ def _overflow(values: np.ndarray) -> str:
 
 
 def _group_hint(name: str) -> str:
-    return f"If they belong together, use --groups {name!r} (groups={name!r} in Python)."
+    option = f"--groups {name!r} (groups={name!r} in Python)"
+    return f"If the rows of a group belong together, use {option}."
 
 
 def _about(name: str, note: str) -> str:

@@ -135,7 +135,7 @@ def samples_for_distances(
 ) -> Samples:
     """Return samples as :func:`samples_of` does. Raise if nothing can be learned from them.
 
-    This is so if a feature is too large for distances, or if few rows have no missing values.
+    Nothing can be learned if a feature is too large for distances, or if too few rows remain.
     """
     samples = samples_of(columns, target, **options)
     for name, values in samples.columns.items():
@@ -186,21 +186,21 @@ def _kept_rows(
         counts = {name: int(np.sum(mask & lost)) for name, mask in masks.items()}
         worst = max(counts, key=lambda each: counts[each])
         notes.append(
-            f"Missing values in {int(lost.sum())} of {n} rows were replaced by the median or "
-            f"most frequent value of the column (columns affected: {len(masks)}, mostly {worst!r}: "
-            f"{counts[worst]} values)."
+            f"Missing values in {int(lost.sum())} of {n} rows are replaced by the median or most "
+            f"frequent value of the column. Columns affected: {len(masks)}, most of all {worst!r} "
+            f"({counts[worst]} values)."
         )
     return np.flatnonzero(~dropped), notes
 
 
 def _costliest_column(masks: Mapping[str, np.ndarray], lost: np.ndarray) -> str:
-    """Return a sentence about the column that most rows are lost by, and how to keep them."""
+    """Return sentences that name the column for which most rows are lost, and how to keep them."""
     counts = {name: int(np.sum(mask & lost)) for name, mask in masks.items()}
     if not any(counts.values()):
         return ""
     name = max(counts, key=lambda each: counts[each])
     return (
-        f" In {counts[name]} of them, column {name!r} is missing. To keep these rows, use --drop "
+        f" In {counts[name]} of them, column {name!r} has no value. To keep these rows, use --drop "
         f"{name!r} or --missing impute (drop=[{name!r}] or missing='impute' in Python)."
     )
 

@@ -44,7 +44,7 @@ class ClassRecall(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """Confusion matrices of test rows. Each row was a test row once.
+    """Confusion matrices of test rows. Each row is counted once.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ def outcome(choice: Choice, target: str, n_neighbors: int, classes: dict[str, in
     """Return sentences about the mean scores of the final.
 
     For classes, they name the score of always predicting the largest class, and say which distance
-    is below it. For numbers, they have the mean scores of both distances.
+    is worse. For numbers, they have the mean scores of both distances.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def baseline_note(choice: Choice) -> str:
     ]
     if worse:
         verb = "is" if len(worse) == 1 else "are"
-        return f"{sentence} {' and '.join(worse)} {verb} below this baseline."
+        return f"{sentence} {' and '.join(worse)} {verb} worse than this baseline."
     if choice.better_than_guess <= 0.5:
         return f"{sentence} {choice.best} is probably no better."
     return sentence
@@ -63,19 +63,20 @@ def baseline_note(choice: Choice) -> str:
 def _numbers(choice: Choice, target: str, n_neighbors: int) -> str:
     task, means = choice.task, {n: float(np.mean(each)) for n, each in choice.final_scores.items()}
     best, baseline = task.text(means[choice.best]), task.text(means[BASELINE])
+    k = "k" if "n_neighbors" in choice.chosen_in_folds else n_neighbors
     if task.score == "mae":
         return (
-            f"The mean absolute error of {target} is {best} for {n_neighbors}-NN under "
+            f"The mean absolute error of {target} is {best} for {k}-NN under "
             f"{choice.best}, and {baseline} under the Euclidean distance."
         )
     if min(means.values()) < 0:
         return (
-            f"R2 of {target} is {best} for {n_neighbors}-NN under {choice.best}, and {baseline} "
-            "under the Euclidean distance. A negative R2 is worse than predicting the mean."
+            f"R2 of {target} is {best} for {k}-NN under {choice.best}, and {baseline} under the "
+            "Euclidean distance. A negative R2 is worse than predicting the mean."
         )
     return (
-        f"{n_neighbors}-NN under {choice.best} explains {best} of the variance of {target} (R2), "
-        f"and {baseline} under the Euclidean distance."
+        f"{k}-NN under {choice.best} explains {best} of the variance of {target} (R2), and "
+        f"{baseline} under the Euclidean distance."
     )
 
 

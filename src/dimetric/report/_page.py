@@ -122,7 +122,6 @@ def render_summary(
             n_rows=sum(classes.values()) if n_rows is None else n_rows,
             n_classes=len(classes),
             n_features=n_features,
-            n_neighbors=n_neighbors,
             target=target,
             notes=notes,
         )

@@ -92,9 +92,9 @@ class Insight:
         Importance of each feature, the largest first. Empty if it took too long to compute.
     from_metric : bool
         If True, the importance of a feature is the square root of its diagonal entry in M. If
-        False, it is the drop in accuracy, or in R2, when the feature is shuffled.
+        False, it is the drop in the score (R2 for numbers) when the feature is shuffled.
     metric : ndarray of shape (n_features, n_features) or None
-        The matrix M for features scaled to [0, 1]. None if the learner is not linear.
+        The matrix M for scaled features. None if the learner is not linear.
     rows : ndarray
         Indices of the samples to plot.
     shows_unseen_rows : bool

@@ -29,13 +29,13 @@ from dimetric.data._kinds._written_dates import (
 )
 from dimetric.data._missing import NUMBER_MISSING_MARKERS, is_missing, marks_missing
 
-MAX_CATEGORIES = 50  # of a column, in every table
-MAX_EXCEPTIONS = 0.1  # fraction of values that do not fit the kind of the other values
+MAX_CATEGORIES = 50  # of a column; the limit does not depend on the number of rows
+MAX_EXCEPTIONS = 0.1  # fraction of values that may differ in kind from the others
 MAX_MARKED = 0.4  # the same, if these values are one to three distinct texts
-MIN_NUMBERS = 10  # distinct numbers of a column that also holds texts
+MIN_NUMBERS = 10  # distinct numbers, for a column with some texts to be numeric
 N_TRIED = 100  # values of a column that must mostly fit a kind, before all are read
 MIN_WORDS = 3.5  # of a free text, on average
-MAX_REPEATED = 0.9  # fraction of distinct texts among the rows, up to which texts are counted
+MAX_REPEATED = 0.9  # texts are encoded by frequency up to this ratio of distinct texts to rows
 MAX_EXAMPLES = 3  # values quoted in a message
 DATE_NAMES = ("date", "datum", "day", "dt", "fecha")
 
@@ -138,7 +138,7 @@ def distinct_values(values: np.ndarray) -> Counter[Any]:
 
 
 def _read(counts: Counter[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], list[Any]]:
-    """Return the values that a function reads, with the results, and those that it does not read.
+    """Return the results of a function that reads values, and the values that it cannot read.
 
     Markers of missing numbers are in neither. Both are empty if most values cannot be read.
     """
@@ -169,7 +169,10 @@ def _exceptions_note(others: list[Any], counts: Counter[Any], content: str) -> s
         return ""
     n_others = sum(counts[each] for each in others)
     values, are = ("value", "is") if n_others == 1 else ("values", "are")
-    return f"{n_others} {values} cannot be read as {content} and {are} missing: {quoted(others)}."
+    return (
+        f"{n_others} {values} cannot be read as {content} and {are} treated as missing: "
+        f"{quoted(others)}."
+    )
 
 
 def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
@@ -184,7 +187,7 @@ def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
     unread = [key for key, each in days.items() if each is None]
     notes = [_exceptions_note([*unread, *others], counts, "dates")]
     if not is_certain:
-        notes.append("day and month could be exchanged; dates are read as day, month, year.")
+        notes.append("the order of day and month is unclear; dates are read as day, month, year.")
     return Detected(_with_parts(DateColumn(order, utc), codes), " ".join(filter(None, notes)))
 
 
@@ -244,7 +247,7 @@ def _quantity_of(value: Any) -> Any:
 
 
 def _numbers(name: str, values: np.ndarray) -> Detected:
-    """Return what a column of numbers holds: dates, or numbers, of which few may be infinite."""
+    """Return what a column of numbers holds: dates such as 20210305, or plain numbers."""
     n_infinite = int(np.sum(np.isinf(values))) if values.dtype.kind == "f" else 0
     if not n_infinite:
         return Detected(_compact_dates(name, values))
@@ -252,15 +255,15 @@ def _numbers(name: str, values: np.ndarray) -> Detected:
         return Detected(None, "", f"it holds {n_infinite} infinite values")
     are = "value is" if n_infinite == 1 else "values are"
     encoding = QuantityColumn("", ".", {"": 1.0})
-    return Detected(encoding, f"{n_infinite} infinite {are} read as missing.")
+    return Detected(encoding, f"{n_infinite} infinite {are} treated as missing.")
 
 
 def _with_parts(encoding: DateColumn, codes: np.ndarray) -> DateColumn:
-    """Return an encoding of dates that has the parts that vary."""
+    """Return an encoding of dates with only the parts that vary."""
     parts = date_parts(codes[~np.isnan(codes)], 0.0)
     varying = [each for each in PARTS if len(np.unique(parts[each])) > 1]
     if "day" not in varying and "weekday" in varying:
-        varying.remove("weekday")  # of the first day of each month, which says nothing
+        varying.remove("weekday")  # if the day is the same in each month, the weekday says nothing
     return replace(encoding, parts=tuple(varying or ["days"]))
 
 

@@ -13,8 +13,8 @@ from dimetric.data._missing import NUMBER_MISSING_MARKERS, is_missing, marks_mis
 class ColumnEncoding:
     """How the values of a column become features.
 
-    The code of a value does not depend on other rows, so a table can be encoded in chunks. What an
-    encoding learns, it learns from codes, so it can be fitted to the training rows of a fold.
+    The code of a value does not depend on other rows, so a table can be encoded in chunks. An
+    encoding learns only from codes, so it can be fitted to the training rows of a fold.
     """
 
     def __deepcopy__(self, memo: Any) -> Self:

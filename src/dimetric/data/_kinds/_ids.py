@@ -7,8 +7,8 @@ import numpy as np
 
 from dimetric.data._missing import is_missing
 
-MIN_ROWS = 20  # in smaller tables, only the name of a column can tell that it holds ids
-MIN_DENSITY = 0.8  # fraction of a range of integers that ids use
+MIN_ROWS = 20  # in smaller tables, ids are recognised only by the name of the column
+MIN_DENSITY = 0.8  # fraction of the integers between the smallest and the largest id that occur
 MIN_DISTINCT = 0.98  # fraction of distinct values among ids of rows
 MIN_DISTINCT_TEXTS = 0.9  # the same among codes and names, which are not counted as texts
 MAX_TEMPLATES = 0.1  # number of shapes of codes, as a fraction of their number
@@ -16,7 +16,7 @@ MIN_MATCHES = 0.9  # fraction of addresses or hashes in a column
 MAX_WORDS = 3.5  # of a name, on average
 MIN_REPEATS = 2  # rows of a group, on average
 MIN_GROUPS = 20  # fewer groups than this may be categories
-MIN_NAMED_GROUPS = 5  # fewer are hardly groups of rows that belong together
+MIN_NAMED_GROUPS = 5  # fewer values are probably not groups of rows that belong together
 ROW_ID_NAMES = ("", "id", "index", "no", "nr", "row", "rownames", "rowid", "#", "uid", "idx")
 ID_WORDS = {"id", "ids", "uuid", "guid", "uid", "pk", "oid", "identifier"}
 NUMBER_WORDS = {"no", "nr", "num", "number", "nummer", "index", "idx", "row", "code", "ref"}
@@ -40,7 +40,7 @@ PATTERNS = {
 
 
 class IdColumn(NamedTuple):
-    """Why a column is not a feature.
+    """The reason why a column holds identifiers.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class IdColumn(NamedTuple):
     is_group : bool
         Whether its values repeat, so that they may name groups of rows.
     is_kept : bool
-        Whether there are so few groups that the column is a feature nevertheless.
+        Whether the column is still a feature, because there are few groups.
     """
 
     reason: str

@@ -1,4 +1,4 @@
-"""Detect the type of a file by its first bytes, or by its extension if they do not tell."""
+"""Detect the type of a file by its first bytes, or by its extension if they are ambiguous."""
 
 import gzip
 import re
@@ -78,8 +78,8 @@ class Content(NamedTuple):
 def detect_content(file: InputFile) -> Content:
     """Return the type of a file. Raise if it cannot be a table.
 
-    The content is stronger than the extension: a workbook that is called ``.csv`` is read as a
-    workbook.
+    The content takes precedence over the extension: a workbook that is called ``.csv`` is read as
+    a workbook.
     """
     with naming_file_in_errors(file.label), open(file.path, "rb") as opened:
         head = opened.read(HEAD_BYTES)

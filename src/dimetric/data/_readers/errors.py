@@ -1,4 +1,4 @@
-"""Name the file in errors of reading it."""
+"""Add the name of the file to reading errors."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def naming_file_in_errors(file: str | Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Return why a file cannot be read, as a clause. Errors of libraries are put into our words."""
+    """Return why a file cannot be read, as a clause. Messages of libraries are rephrased."""
     if isinstance(error, UnicodeError):  # other encodings are decoded without errors
         return "it is not valid UTF-16 text; save it as UTF-8"
     if isinstance(error, OSError):

@@ -214,5 +214,7 @@ def _chosen_sheet(sheets: list[str], sheet: str | int | None) -> str:
     if str(sheet).isdecimal() and len(str(sheet)) < 6:
         if 1 <= int(sheet) <= len(sheets):
             return sheets[int(sheet) - 1]
-        raise ValueError(f"there is no sheet {sheet}; it has {len(sheets)}, numbered from 1")
-    raise ValueError(f"there is no sheet {sheet!r}; it has {listed_columns(sheets)}")
+        raise ValueError(
+            f"it has no sheet {sheet}; its sheets are numbered from 1 to {len(sheets)}"
+        )
+    raise ValueError(f"it has no sheet {sheet!r}; its sheets are {listed_columns(sheets)}")

@@ -189,10 +189,10 @@ def _n_titles(rows: Sequence[Row], decimal: str) -> int:
     if width == 1:
         return 0
     n_certain = 0
-    while n_certain < last and _is_no_row(rows[n_certain], width):
+    while n_certain < last and _is_not_data(rows[n_certain], width):
         n_certain += 1
     n = n_certain
-    while n < last and (_is_no_row(rows[n], width) or _may_be_title(rows[n], width)):
+    while n < last and (_is_not_data(rows[n], width) or _may_be_title(rows[n], width)):
         n += 1
     if n == n_certain:
         return n
@@ -202,7 +202,7 @@ def _n_titles(rows: Sequence[Row], decimal: str) -> int:
     return n if may_be_texts or _is_header_above_numbers(rows[n:], decimal) else n_certain
 
 
-def _is_no_row(row: Row, width: int) -> bool:
+def _is_not_data(row: Row, width: int) -> bool:
     """Return whether a row is too short for the table, has no values, or is a comment."""
     is_comment = bool(row) and COMMENT.match(row[0]) is not None
     return len(row) < width - 1 or not any(row) or (is_comment and len(row) != width)

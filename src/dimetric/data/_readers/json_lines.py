@@ -84,7 +84,7 @@ class JsonReader(Reader):
             n_rows += 1
         if not names:
             raise ValueError("it has no records")
-        # {"a": null} next to {"a": {"b": 1}} is no column of its own.
+        # {"a": null} next to {"a": {"b": 1}} is not a column of its own.
         objects = {each.rpartition(".")[0] for each in names if "." in each}
         names = {each: None for each in names if each not in empty or each not in objects}
         # Records with different keys may make a large table of missing values.

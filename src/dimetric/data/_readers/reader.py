@@ -51,7 +51,7 @@ class Reader(ABC):
         """
 
     def nested_columns(self) -> dict[str, str]:
-        """Return the columns known to be no features without reading them, and what they hold."""
+        """Return the columns that are known to be nested before reading, and what they hold."""
         return {}
 
     def notes(self) -> list[str]:

@@ -122,7 +122,7 @@ class TextReader(Reader):
             "na_values": sorted(MISSING_MARKERS),
             "keep_default_na": False,
             "skiprows": list(dialect.skipped_lines) or None,
-            # Otherwise, pandas takes the first of more values than names for the name of the row.
+            # If rows have more values than names, pandas takes the first value as the row name.
             "index_col": False if dialect.has_empty_ends else None,
             **names,
         }
