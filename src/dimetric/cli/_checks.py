@@ -115,10 +115,11 @@ def check_is_model(model: Path, data: Path | Sequence[Path] = ()) -> None:
     data : path or sequence of paths, default=()
         The other arguments.
     """
-    from dimetric.data._readers.source import check_not_url
     from dimetric.export._container import read_header
 
     if not model.exists():
+        from dimetric.data._readers.source import check_not_url  # it imports scikit-learn
+
         check_not_url(model)
     try:
         read_header(model)
