@@ -168,11 +168,11 @@ def dropped_line(dropped: dict[str, str], budget: float | None = None) -> str:
     Examples
     --------
     >>> dropped_line({"LSI": "The time limit was reached.", "LDA": "ValueError: y has one class."})
-    'Dropped: LSI (too slow; a larger --budget would include more); LDA (y has one class).'
+    'Dropped: LSI (not enough time; a larger --budget would include more); LDA (y has one class).'
     """
     hint = "a larger --budget would include more"
     if budget is not None:
-        hint = f"--budget {budget:.0f} would include all"
+        hint = f"--budget {budget:.0f} would include all learners"
     names: dict[str, list[str]] = {}
     for name, reason in dropped.items():
         names.setdefault(_short_reason(reason, hint), []).append(name)
@@ -185,9 +185,9 @@ def _short_reason(reason: str, hint: str) -> str:
     from dimetric.advice._guidance.limits import is_too_slow
 
     if is_too_slow(reason):
-        return f"too slow; {hint}"
+        return f"not enough time; {hint}"
     if rows := re.match(r"(?:On|In .* of) ([\d,]+) rows, its", reason):
-        return f"behind on {rows[1]} rows"
+        return f"after {rows[1]} rows"
     if "it is the Euclidean distance" in reason:
         return "same as Euclidean"
     sentence = re.split(r"(?<=\.)\s", one_line(reason), maxsplit=1)[0]
