@@ -146,6 +146,13 @@ def test_training_sizes():
         ({"score": "r2", "learner": KNNClassifier()}, "does not fit KNNClassifier, which is a cla"),
         ({"confidence": 1.0}, "confidence=1.0 must be a number between 0 and 1"),
         ({"learner": 3}, "learner=3 has no method fit"),
+        ({"learner": LDA}, r"learner is the class LDA. Pass an object, such as LDA\(\)"),
+        ({"sizes": ["a"]}, r"sizes=\['a'\] must contain finite numbers"),
+        ({"sizes": [np.nan, 20, 30]}, "must contain finite numbers"),
+        ({"sizes": [10.5, 20, 40]}, "whole numbers of training samples, or only fractions"),
+        ({"sizes": [1, 1, 1]}, r"gives the training sizes \[1\]"),
+        ({"y": np.column_stack([y, y])}, r"y has shape \(150, 2\), but it must have one class or"),
+        ({"y": np.full(150, 0.5), "score": "r2"}, "y is constant, so R2 is not defined"),
     ],
 )
 def test_errors(options, message):
@@ -188,6 +195,17 @@ def test_statements():
     errors = curve_of([31.0, 25.0, 21.0, 18.0, 16.0], score="mae")
     assert "probably lower the mean absolute error from 16 to 14" in errors.statement
     assert "raise R2 from" in curve_of([0.1, 0.3, 0.45, 0.55, 0.62], score="r2").statement
+
+
+def test_a_curve_with_a_wide_interval_is_not_called_flat():
+    scores = np.tile([0.5, 0.83], (3, 1))
+    curve = LearningCurve(np.array([3, 4, 6]), scores, np.ones_like(scores), 12, 0.5)
+    assert curve.gain.high < 0.01
+    assert curve.would_help is None
+    assert curve.statement == (
+        "It is unclear whether more rows would help: with 6 training rows, the accuracy is only "
+        "known to be between 0.000 and 1.000."
+    )
 
 
 def test_gain_is_at_most_what_is_missing():
