@@ -15,6 +15,7 @@ from dimetric.advice._guidance.limits import leaking_column, main_limit
 from dimetric.advice._guidance.sentences import advice, expected_score
 from dimetric.advice._samples import labelled_samples
 from dimetric.advice._table import samples_from
+from dimetric.report._confusion import Confusion
 from dimetric.report._records import Choice
 from dimetric.report._task import Task
 from dimetric.selection import LearningCurve
@@ -172,6 +173,30 @@ def test_what_to_expect_of_other_scores(score, sentence):
     task = Task("classes", score)
     samples = replace(samples_of(X, y), task=task)
     assert sentence in advice(samples, choice_of((0.8, 0.9), task=task), None, 3, 300)[1]
+
+
+@pytest.mark.parametrize("score", ["balanced_accuracy", "f1_macro"])
+def test_perfect_scores_of_a_rare_class_have_an_interval(score):
+    task = Task("classes", score)
+    matrix = np.diag([980, 20])
+    perfect = choice_of((1.0, 1.0), task=task, confusion=Confusion(("a", "b"), matrix, matrix))
+    ones = {name: np.ones(5) for name in perfect.scores}
+    mean, low, high = expected_score(replace(perfect, final_scores=ones), 5)
+    assert (mean, high) == (1, 1)
+    assert 0.9 < low < 0.97
+    posterior = Posterior(0.0, 0.02, 0.98, np.empty(0))
+    other = replace(
+        perfect, best_reference="A", reference_scores=np.ones(5), reference_posterior=posterior
+    )
+    assert 0.9 < expected_score(other, 5)[1] < 0.97
+
+
+def test_an_interval_of_a_single_point_is_not_shown():
+    samples = samples_of(X, 3 * X[:, 1], kind="continuous")
+    exact = choice_of((1.0, 1.0), task=Task("continuous", "r2"), majority=0.0)
+    exact = replace(exact, final_scores={name: np.ones(5) for name in exact.scores})
+    found = advice(samples, exact, None, 3, 300)[1]
+    assert found == "Expect predictions that explain about 100 % of the variance of y."
 
 
 def test_a_better_reference_is_advised():

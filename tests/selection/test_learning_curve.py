@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from dimetric import LDA, KNNClassifier, KNNRegressor
 from dimetric.selection import LearningCurve, cross_validate, learning_curve
 from dimetric.selection._nested_subsets import nested_order, nested_subsets, training_sizes
-from dimetric.selection._score_interval import score_interval
+from dimetric.selection._score_interval import class_score_deviations, score_interval
 from dimetric.selection._splits import splits
 
 X, y = load_iris(return_X_y=True)
@@ -168,6 +168,36 @@ def test_interval_of_the_mean():
     assert 0.85 < low < 0.95
     assert high == 1.0
     assert_allclose(score_interval(np.ones(5), 0.2), [1, 1])
+
+
+@pytest.mark.parametrize("score", ["balanced_accuracy", "f1_macro"])
+def test_interval_of_class_scores_against_naive_draws(score):
+    confusion = np.array([[90, 8, 2], [5, 15, 0], [1, 1, 8]])
+    rng = np.random.default_rng(0)
+    draws = []
+    for _ in range(3000):
+        table = np.zeros((3, 3))
+        for i, row in enumerate(confusion):
+            recall = rng.beta(row[i] + 0.5, row.sum() - row[i] + 0.5)
+            wrong = np.delete(row, i) / (row.sum() - row[i])
+            table[i, i] = recall * row.sum()
+            table[i, np.arange(3) != i] = (1 - recall) * row.sum() * wrong
+        recalls, precisions = np.diag(table) / table.sum(axis=1), np.diag(table) / table.sum(axis=0)
+        f1 = 2 * recalls * precisions / (recalls + precisions)
+        draws.append(np.mean(recalls if score == "balanced_accuracy" else f1))
+    low, high = class_score_deviations(confusion, score)
+    truth = np.repeat(np.arange(3), confusion.sum(axis=1))
+    guess = np.concatenate([np.repeat(np.arange(3), row) for row in confusion])
+    found = balanced_accuracy_score(truth, guess)
+    if score == "f1_macro":
+        found = f1_score(truth, guess, average="macro")
+    assert_allclose([found - low, found + high], np.quantile(draws, [0.025, 0.975]), atol=0.01)
+
+
+def test_interval_of_perfect_class_scores():
+    low, high = class_score_deviations(np.diag([980, 20]), "balanced_accuracy")
+    assert 0.03 < low < 0.08
+    assert high == 0
 
 
 def test_power_law_is_extrapolated():

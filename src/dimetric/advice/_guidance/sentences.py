@@ -11,7 +11,7 @@ from dimetric.report._setting import neighbors_text
 from dimetric.report._task import number_text
 from dimetric.report._text import cut_middle, percent
 from dimetric.selection._curve_result import LearningCurve
-from dimetric.selection._score_interval import score_interval
+from dimetric.selection._score_interval import class_score_deviations, score_interval
 from dimetric.stats._verdict import CONFIDENT_PROBABILITY
 
 __all__ = ["advice", "advised_reference", "expected_score"]
@@ -78,7 +78,11 @@ def expected_score(choice: Choice, n_folds: int) -> tuple[float, float, float]:
     if advised_reference(choice) is not None:
         return _reference_interval(choice, n_folds)
     bias = choice.selection_bias if choice.chosen == choice.best else 0.0
-    return _interval(choice, choice.final_scores[choice.chosen], bias, n_folds)
+    found = choice.confusion
+    confusion = None
+    if found is not None:
+        confusion = found.after if choice.chosen == choice.best else found.before
+    return _interval(choice, choice.final_scores[choice.chosen], bias, n_folds, confusion)
 
 
 def advised_reference(choice: Choice) -> str | None:
@@ -115,11 +119,21 @@ def _reference_interval(choice: Choice, n_folds: int) -> tuple[float, float, flo
     if not choice.judged_on_unseen_rows and len(choice.references) > 1:
         scores = {name: sign * each for name, each in choice.references.items()}
         bias = max(0.0, selection_bias(scores, choice.best_reference, n_folds))
-    return _interval(choice, choice.reference_scores, bias, n_folds)
+    confusion = None
+    if choice.confusion is not None:  # as if it predicted all classes equally well
+        sizes = choice.confusion.before.sum(axis=1)
+        recall = float(np.clip(np.mean(choice.reference_scores), 0, 1))
+        others = (1 - recall) * sizes[:, None] / max(1, len(sizes) - 1)
+        confusion = np.where(np.eye(len(sizes), dtype=bool), recall * sizes[:, None], others)
+    return _interval(choice, choice.reference_scores, bias, n_folds, confusion)
 
 
 def _interval(
-    choice: Choice, scores: np.ndarray, bias: float, n_folds: int
+    choice: Choice,
+    scores: np.ndarray,
+    bias: float,
+    n_folds: int,
+    confusion: np.ndarray | None,
 ) -> tuple[float, float, float]:
     """Return the mean of scores that are too good by a bias, and the limits of its interval."""
     task = choice.task
@@ -130,6 +144,10 @@ def _interval(
         confidence=CONFIDENCE,
         n_tested=choice.n_final_rows if task.score == "accuracy" else None,
     )
+    if task.score in ("balanced_accuracy", "f1_macro") and confusion is not None:
+        below, above = class_score_deviations(confusion, task.score, confidence=CONFIDENCE)
+        mean = float(np.mean(scores))
+        low, high = min(low, mean - below), max(high, mean + above)
     best = 1.0 if task.greater_is_better else np.inf
     return float(np.mean(scores)), float(max(low, 0.0)), float(min(high, best))
 
@@ -195,19 +213,24 @@ def _what_to_expect(samples: LabelledSamples, mean: float, low: float, high: flo
     about, interval = _percentages(max(mean, 0.0), low, high)
     if score == "r2":
         return (
-            f"Expect predictions that explain about {about} of the variance of {target} "
-            f"({interval})."
+            f"Expect predictions that explain about {about} of the variance of {target}{interval}."
         )
     if score == "balanced_accuracy":
         return (
             f"Expect about {about} of the new rows of each class to be classified correctly, on "
-            f"average over the classes ({interval})."
+            f"average over the classes{interval}."
         )
-    return f"Expect about {about} of new rows to be classified correctly ({interval})."
+    return f"Expect about {about} of new rows to be classified correctly{interval}."
 
 
 def _percentages(mean: float, low: float, high: float) -> tuple[str, str]:
-    """Return a score and its interval in percent, with up to 2 decimals if the limits are close."""
+    """Return a score and its interval in percent, with up to 2 decimals if the limits are close.
+
+    The interval is empty if both limits are the same.
+    """
     width = 100 * (high - low)
     digits = 0 if width >= 1.5 else 1 if width >= 0.15 else 2
-    return percent(mean, digits), f"{100 * low:.{digits}f} to {percent(high, digits)}"
+    start, end = percent(low, digits), percent(high, digits)
+    if start == end:
+        return percent(mean, 0 if mean == 1 else digits), ""
+    return percent(mean, digits), f" ({start.removesuffix(' %')} to {end})"
