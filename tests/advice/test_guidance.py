@@ -373,6 +373,13 @@ def test_comparison_has_a_curve_advice_and_a_model_of_all_rows(comparison):
     assert results["advice"] == found.advice
     assert results["learning_curve"]["statement"] == found.curve.statement
     assert found.compute() is found
+    assert (results["budget"], results["random_state"], results["folds"]) == (30, 0, 5)
+    assert results["budget_for_all"] == found.choice.budget_for_all
+    assert results["rounds"][-1]["n_rows"] == found.choice.n_race_rows
+    assert results["verdict"]["majority"] == found.choice.majority
+    reference = results["verdict"]["reference"]
+    assert reference["name"] == found.choice.best_reference
+    assert reference["better"] == found.choice.reference_posterior.right
 
 
 def test_report_shows_advice_and_curve(comparison, tmp_path):

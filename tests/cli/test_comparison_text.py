@@ -47,6 +47,16 @@ def test_order_of_the_text(comparison, tmp_path):
     assert places == sorted(places)
 
 
+def test_reference_and_training_rows(comparison, tmp_path):
+    options = {"best_reference": "Random forest", "reference_scores": np.full(5, 0.912)}
+    other = replace(comparison, choice=replace(comparison.choice, **options))
+    vars(other)["_fitted"] = comparison._fitted._replace(n_rows=40)
+    text = printed(other, tmp_path)
+    assert "The best reference model in these folds: random forest, accuracy 91.2 %." in text
+    assert "trained on a random 40 of 60 rows. Use `dimetric fit` to train on all rows" in text
+    assert "trained on" not in printed(comparison, tmp_path)
+
+
 def test_the_table_shows_the_best_learners(comparison, tmp_path):
     names = [f"learner{i}" for i in range(12)]
     scores = {name: np.full(5, 0.99 - i / 100) for i, name in enumerate(names)}
