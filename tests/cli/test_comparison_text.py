@@ -52,7 +52,7 @@ def test_reference_and_training_rows(comparison, tmp_path):
     other = replace(comparison, choice=replace(comparison.choice, **options))
     vars(other)["_fitted"] = comparison._fitted._replace(n_rows=40)
     text = printed(other, tmp_path)
-    assert "The best reference model in these folds: random forest, accuracy 91.2 %." in text
+    assert "In the same folds, a random forest (reference) has accuracy 91.2 %." in text
     assert "trained on a random 40 of 60 rows. Use `dimetric fit` to train on all rows" in text
     assert "trained on" not in printed(comparison, tmp_path)
 

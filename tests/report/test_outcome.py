@@ -62,8 +62,8 @@ def test_the_final_score_of_the_reference():
     assert reference_note(choice_of((0.5, 0.6))) == ""
     options = {"best_reference": "Random forest", "reference_scores": np.full(5, 0.7)}
     assert reference_note(choice_of((0.5, 0.6), **options)) == (
-        "The best reference model in these folds: random forest, R2 0.700."
+        "In the same folds, a random forest (reference) has R2 0.700."
     )
     assert reference_note(choice_of((0.5, 0.6), Task(), **options)) == (
-        "The best reference model in these folds: random forest, accuracy 70.0 %."
+        "In the same folds, a random forest (reference) has accuracy 70.0 %."
     )

@@ -233,8 +233,8 @@ def test_a_curve_with_a_wide_interval_is_not_called_flat():
     assert curve.gain.high < 0.01
     assert curve.would_help is None
     assert curve.statement == (
-        "It is unclear whether more rows would help: with 6 training rows, the accuracy is only "
-        "known to be between 0.000 and 1.000."
+        "It is unclear whether more rows would help: the accuracy with 6 training rows is too "
+        "uncertain."
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dimetric.report._choice import BASELINE, Choice, in_sentence
+from dimetric.report._choice import BASELINE, Choice, in_sentence, reference_phrase
 from dimetric.report._task import number_text
 from dimetric.report._text import percent
 
@@ -87,8 +87,8 @@ def reference_note(choice: Choice) -> str:
     if choice.best_reference is None or choice.reference_scores is None:
         return ""
     score = choice.task.phrase(float(np.mean(choice.reference_scores)))
-    name = in_sentence(choice.best_reference)
-    return f"The best reference model in these folds: {name}, {choice.task.score_name} {score}."
+    name = reference_phrase(choice.best_reference)
+    return f"In the same folds, {name} (reference) has {choice.task.score_name} {score}."
 
 
 def references_note(choice: Choice) -> str:

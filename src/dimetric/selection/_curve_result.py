@@ -157,10 +157,9 @@ class LearningCurve:
         n, now = int(self.sizes[-1]), float(self.mean[-1])
         name = self.score_name if self.score == "r2" else f"the {self.score_name}"
         if helps is None and self._is_rough:
-            low, high = _texts(*self.interval[-1].tolist())
             return (
-                f"It is unclear whether more rows would help: with {n:,} training rows, {name} is "
-                f"only known to be between {low} and {high}."
+                f"It is unclear whether more rows would help: {name} with {n:,} training rows is "
+                "too uncertain."
             )
         start, to, low, high = _texts(now, *self.doubled)
         rows = f"{2 * n:,} training rows instead of {n:,}"
