@@ -47,8 +47,8 @@ def test_a_model_that_predicts_by_itself_has_no_neighbors():
     )
     assert setting_note(None, "minmax", []) == "All scores use features scaled to [0, 1]."
     assert setting_note(None, "minmax", ["n_neighbors", "scale"]) == (
-        "The scaling of features was chosen in each fold from its training rows. The choice for "
-        "the model is features scaled to [0, 1]."
+        "The scaling of features was chosen in each fold from its training rows. The model "
+        "uses features scaled to [0, 1]."
     )
 
 

@@ -48,7 +48,7 @@ def setting_note(n_neighbors: int | None, scale: str, chosen_in_folds: Collectio
     Examples
     --------
     >>> setting_note(7, "standard", ["n_neighbors", "scale"])
-    'k and the scaling of features were chosen in each fold from its training rows. The choi...
+    'k and the scaling of features were chosen in each fold from its training rows. The mode...
     >>> setting_note(3, "minmax", [])
     'All scores use k = 3 neighbours, with features scaled to [0, 1].'
     """
@@ -65,7 +65,4 @@ def setting_note(n_neighbors: int | None, scale: str, chosen_in_folds: Collectio
     subject = " and ".join(chosen)
     verb = "were" if len(chosen) > 1 else "was"
     start = f"{subject[0].upper() if subject[0] != 'k' else 'k'}{subject[1:]}"
-    return (
-        f"{start} {verb} chosen in each fold from its training rows. The choice for the "
-        f"model is {setting}."
-    )
+    return f"{start} {verb} chosen in each fold from its training rows. The model uses {setting}."
