@@ -197,7 +197,7 @@ def test_report_and_model_file(frame_comparison, frame, tmp_path):
     np.testing.assert_array_equal(loaded.predict(rows), frame_comparison.learner.predict(rows))
     about = dimetric.describe(tmp_path / "wine.dimetric")["about"]
     assert about == {"data": "a data frame", "target": "kind", "verdict": frame_comparison.verdict}
-    page = (tmp_path / "wine.html").read_text(encoding="utf-8")
+    page = (tmp_path / "wine.html").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
     assert frame_comparison.choice.verdict in page
     assert "Baseline: always predicting the largest class is 40.1 % accurate." in page
     assert "dimetric predict" in page
@@ -261,7 +261,10 @@ def test_rare_classes_are_dropped_with_a_note():
     found = dimetric.compare(X, labels, **FAST | {"cv": 5})
     assert len(found.samples.classes) == 4
     assert found.samples.n_folds == 3
-    assert found.notes == ["Class 'alone' has fewer than 3 members: 1 row was dropped."]
+    assert found.notes == [
+        "Class 'alone' has fewer than 3 members: 1 row was dropped.",
+        "Class 'three' has only 3 rows, so there are 3 folds instead of 5.",
+    ]
 
 
 def test_final_of_large_tables_uses_unseen_rows():

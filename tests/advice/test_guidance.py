@@ -9,12 +9,13 @@ from sklearn.datasets import load_wine
 
 import dimetric
 from dimetric import LDA, PCA
-from dimetric.advice._guidance.curve import _TimeIsOver, _TimeLimit
+from dimetric.advice._guidance.curve import _TimeLimit, _TimeLimitReached
 from dimetric.advice._guidance.growing_fit import growing_fit
 from dimetric.advice._guidance.limits import leaking_column, main_limit
 from dimetric.advice._guidance.sentences import advice, expected_score
 from dimetric.advice._samples import labelled_samples
 from dimetric.advice._table import samples_from
+from dimetric.report._confusion import Confusion
 from dimetric.report._records import Choice
 from dimetric.report._task import Task
 from dimetric.selection import LearningCurve
@@ -133,11 +134,13 @@ def test_what_to_use():
         "Use the saved model (3 nearest neighbours under LDA), which is probably better than the "
         "Euclidean distance."
     )
-    assert "learning a distance does not pay off here" in first((0.9, 0.9), 0.3)
+    assert "learning a distance does not help here" in first((0.9, 0.9), 0.03)
+    assert "learning a distance is not shown to help" in first((0.9, 0.9), 0.3)
     nobody = first((0.4, 0.45), 0.2, better_than_guess=0.1)
     largest = next(iter(samples.classes))
     assert nobody == (
-        f"Do not use these models: none predicts y better than always answering '{largest}'."
+        "Do not use these models: none predicts y clearly better than always answering "
+        f"'{largest}'."
     )
     assert first((0.8, 0.9), learner=dimetric.NCMCClassifier()).endswith("predicts y by LDA.")
 
@@ -172,6 +175,30 @@ def test_what_to_expect_of_other_scores(score, sentence):
     assert sentence in advice(samples, choice_of((0.8, 0.9), task=task), None, 3, 300)[1]
 
 
+@pytest.mark.parametrize("score", ["balanced_accuracy", "f1_macro"])
+def test_perfect_scores_of_a_rare_class_have_an_interval(score):
+    task = Task("classes", score)
+    matrix = np.diag([980, 20])
+    perfect = choice_of((1.0, 1.0), task=task, confusion=Confusion(("a", "b"), matrix, matrix))
+    ones = {name: np.ones(5) for name in perfect.scores}
+    mean, low, high = expected_score(replace(perfect, final_scores=ones), 5)
+    assert (mean, high) == (1, 1)
+    assert 0.9 < low < 0.97
+    posterior = Posterior(0.0, 0.02, 0.98, np.empty(0))
+    other = replace(
+        perfect, best_reference="A", reference_scores=np.ones(5), reference_posterior=posterior
+    )
+    assert 0.9 < expected_score(other, 5)[1] < 0.97
+
+
+def test_an_interval_of_a_single_point_is_not_shown():
+    samples = samples_of(X, 3 * X[:, 1], kind="continuous")
+    exact = choice_of((1.0, 1.0), task=Task("continuous", "r2"), majority=0.0)
+    exact = replace(exact, final_scores={name: np.ones(5) for name in exact.scores})
+    found = advice(samples, exact, None, 3, 300)[1]
+    assert found == "Expect predictions that explain about 100 % of the variance of y."
+
+
 def test_a_better_reference_is_advised():
     posterior = Posterior(0.0, 0.02, 0.98, np.empty(0))
     options = {"best_reference": "Random forest", "reference_posterior": posterior}
@@ -182,6 +209,46 @@ def test_a_better_reference_is_advised():
         "find similar rows."
     )
     assert found[1].startswith("Expect about 96 % of new rows")
+
+
+def test_advice_compares_the_chosen_model_with_the_baseline():
+    samples = samples_of(X, y)
+    largest = next(iter(samples.classes))
+
+    def first(*args, **options):
+        return advice(samples, choice_of(*args, **options), FLAT, 3, 300)[0]
+
+    # LDA is no better than a guess, but Euclidean is.
+    assert first((0.9, 0.4), 0.0, better_than_guess=0.1).startswith("Use the Euclidean distance")
+    assert first((0.5, 0.55), 0.8, majority=0.52) == (
+        "Do not rely on the saved model (3 nearest neighbours under LDA): it may be no better than "
+        f"always answering '{largest}' (accuracy 0.520)."
+    )
+    posterior = Posterior(0.0, 0.2, 0.8, np.empty(0))
+    options = {"best_reference": "Logistic regression", "reference_posterior": posterior}
+    reference = {"reference_scores": np.full(5, 0.9), **options}
+    assert first((0.75, 0.7), 0.1, majority=0.8, **reference) == (
+        "Do not use the saved model (3 nearest neighbours under Euclidean) to predict y: it is no "
+        f"better than always answering '{largest}'; logistic regression is better."
+    )
+    reference["reference_scores"] = np.full(5, 0.81)
+    found = advice(samples, choice_of((0.75, 0.7), 0.1, majority=0.8, **reference), RISING, 3, 300)
+    assert found[0].endswith("logistic regression may be better.")
+    assert found[1].startswith("Expect about 81 % of new rows")
+    assert RISING.statement not in found  # it is the curve of the distance
+    reference["reference_scores"] = np.full(5, 0.7)
+    assert first((0.75, 0.7), 0.1, majority=0.8, **reference).startswith("Do not use these models")
+
+
+def test_luck_of_a_reference_is_not_expected():
+    posterior = Posterior(0.0, 0.02, 0.98, np.empty(0))
+    scores = {"A": np.array([0.9, 0.7, 0.8]), "B": np.array([0.6, 0.8, 0.7])}
+    choice = choice_of(
+        (0.6, 0.7), best_reference="A", reference_posterior=posterior, references=scores,
+        reference_scores=np.full(5, 0.8), judged_on_unseen_rows=False,
+    )  # fmt: skip
+    assert expected_score(choice, 3)[0] == pytest.approx(0.75)
+    assert expected_score(replace(choice, judged_on_unseen_rows=True), 3)[0] == pytest.approx(0.8)
 
 
 def test_luck_in_the_race_is_not_expected():
@@ -238,7 +305,9 @@ def test_missing_values_copies_and_conflicts():
 
 def test_rare_classes_few_rows_and_budget():
     rare = np.where(np.arange(300) < 12, "rare", y)
-    assert limit(samples_of(X, rare)).startswith("Class 'rare' has only 12 rows")
+    assert (
+        limit(samples_of(X, rare)) == "Class 'rare' has only 12 rows, so its recall is uncertain."
+    )
     assert limit(samples_of(X[:60], y[:60])).startswith("With only 60 rows, this estimate is rough")
     wide = main_limit(samples_of(X, y), choice_of((0.8, 0.9)), FLAT, (0.7, 0.5, 0.9), 300)
     assert wide.startswith("With only 300 rows")
@@ -256,7 +325,11 @@ def test_rare_classes_few_rows_and_budget():
     slow = choice_of(
         (0.8, 0.9), dropped={"LSI": "The time limit was reached.", "ITML": "It took 9 s."}
     )
-    assert "not enough for 2 learners" in limit(samples_of(X, y), slow, FLAT)
+    assert limit(samples_of(X, y), slow, FLAT) == (
+        "2 learners were not tested for lack of time; a larger --budget may find a better one."
+    )
+    slow.dropped["Random forest"] = slow.dropped["LSI"]  # a reference model is not a learner
+    assert limit(samples_of(X, y), slow, FLAT).startswith("2 learners were not tested")
 
 
 @pytest.mark.parametrize(("seconds", "n_sizes"), [(100.0, 5), (20.0, 3), (1.0, None)])
@@ -270,7 +343,7 @@ def test_curve_has_fewer_sizes_if_the_time_is_short(monkeypatch, seconds, n_size
         try:
             for i in range(5 * n):
                 limit.check(i + 1, 5 * n)
-        except _TimeIsOver:
+        except _TimeLimitReached:
             continue
         found = n
         break
@@ -300,6 +373,13 @@ def test_comparison_has_a_curve_advice_and_a_model_of_all_rows(comparison):
     assert results["advice"] == found.advice
     assert results["learning_curve"]["statement"] == found.curve.statement
     assert found.compute() is found
+    assert (results["budget"], results["random_state"], results["folds"]) == (30, 0, 5)
+    assert results["budget_for_all"] == found.choice.budget_for_all
+    assert results["rounds"][-1]["n_rows"] == found.choice.n_race_rows
+    assert results["verdict"]["majority"] == found.choice.majority
+    reference = results["verdict"]["reference"]
+    assert reference["name"] == found.choice.best_reference
+    assert reference["better"] == found.choice.reference_posterior.right
 
 
 def test_report_shows_advice_and_curve(comparison, tmp_path):

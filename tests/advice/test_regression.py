@@ -62,10 +62,11 @@ def test_numbers_are_predicted_by_regression(comparison, frame):
     predicted = comparison.learner.predict(frame.drop(columns="price").head(5))
     assert predicted.dtype == np.float64
     assert r2_score(frame["price"][:5], predicted) > 0.5
-    first, second = comparison.verdict.split(". ")
+    first, second, third = comparison.verdict.split(". ")
     assert first.startswith("Weights is better than Euclidean (")
     assert second.startswith("k-NN under Weights explains 0.")
     assert "of the variance of price (R2), and 0." in second
+    assert third == "Baseline: always predicting the mean has R2 0.000."
     for words in ("(90 samples, 7 features, continuous numbers)", "Cross-validated R2: Weights 0.",
                   "R2 of reference models without a distance: ridge 1.000", comparison.verdict,
                   "Column 'price' is read as continuous numbers (90 distinct values). To change "

@@ -40,11 +40,21 @@ def test_order_of_the_text(comparison, tmp_path):
         comparison.choice.verdict,
         "new folds",
         *(f"\n- {each}\n" for each in comparison.advice),
-        "LSI (too slow",
+        "LSI (not enough time",
         str(tmp_path / "a.html"),
     ]
     places = [text.index(each) for each in parts]
     assert places == sorted(places)
+
+
+def test_reference_and_training_rows(comparison, tmp_path):
+    options = {"best_reference": "Random forest", "reference_scores": np.full(5, 0.912)}
+    other = replace(comparison, choice=replace(comparison.choice, **options))
+    vars(other)["_fitted"] = comparison._fitted._replace(n_rows=40)
+    text = printed(other, tmp_path)
+    assert "In the same folds, a random forest (reference) has accuracy 91.2 %." in text
+    assert "trained on a random 40 of 60 rows. Use `dimetric fit` to train on all rows" in text
+    assert "trained on" not in printed(comparison, tmp_path)
 
 
 def test_the_table_shows_the_best_learners(comparison, tmp_path):
@@ -74,7 +84,7 @@ def test_dropped_learners():
     assert dropped_line({}) == ""
     two = dict.fromkeys(["LSI", "ITML"], TIME)
     line = dropped_line(two)
-    assert line == "Dropped: LSI, ITML (too slow; a larger --budget would include more)."
+    assert line == "Dropped: LSI, ITML (not enough time; a larger --budget would include more)."
     lost = {
         "LDA": "On 200 rows, its accuracy was 0.750 (Euclidean: 0.840).",
         "NCA": "In 1 of 5 folds of 200 rows, its accuracy was 0.750 (Euclidean: 0.840).",
@@ -83,8 +93,8 @@ def test_dropped_learners():
     assert dropped_line({"PCA": same}) == "Dropped: PCA (same as Euclidean)."
     failed = {"PCA": "ValueError: X is odd.\nUse others. Or not."}
     assert dropped_line(two | lost | failed, 120.0) == (
-        "Dropped: LSI, ITML (too slow; --budget 120 would include all); "
-        "LDA, NCA (behind on 200 rows); PCA (X is odd)."
+        "Dropped: LSI, ITML (not enough time; --budget 120 would include all learners); "
+        "LDA, NCA (after 200 rows); PCA (X is odd)."
     )
 
 

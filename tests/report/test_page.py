@@ -447,3 +447,9 @@ def test_page_says_what_was_chosen_in_each_fold(record, chosen, sentence):
 def test_one_neighbor(record):
     words = Page(render_report(replace(record, n_neighbors=1))).words
     assert "classified by its nearest neighbour under" in words
+
+
+def test_page_has_the_final_score_of_the_reference(record):
+    options = {"best_reference": "Random forest", "reference_scores": np.full(2, 0.7)}
+    page = render_report(replace(record, choice=replace(record.choice, **options)))
+    assert "In the same folds, a random forest (reference) has accuracy 70.0 %." in Page(page).words

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from dimetric import LDA, KNNClassifier, KNNRegressor
 from dimetric.selection import LearningCurve, cross_validate, learning_curve
 from dimetric.selection._nested_subsets import nested_order, nested_subsets, training_sizes
-from dimetric.selection._score_interval import score_interval
+from dimetric.selection._score_interval import class_score_deviations, score_interval
 from dimetric.selection._splits import splits
 
 X, y = load_iris(return_X_y=True)
@@ -146,6 +146,13 @@ def test_training_sizes():
         ({"score": "r2", "learner": KNNClassifier()}, "does not fit KNNClassifier, which is a cla"),
         ({"confidence": 1.0}, "confidence=1.0 must be a number between 0 and 1"),
         ({"learner": 3}, "learner=3 has no method fit"),
+        ({"learner": LDA}, r"learner is the class LDA. Pass an object, such as LDA\(\)"),
+        ({"sizes": ["a"]}, r"sizes=\['a'\] must contain finite numbers"),
+        ({"sizes": [np.nan, 20, 30]}, "must contain finite numbers"),
+        ({"sizes": [10.5, 20, 40]}, "whole numbers of training samples, or only fractions"),
+        ({"sizes": [1, 1, 1]}, r"gives the training sizes \[1\]"),
+        ({"y": np.column_stack([y, y])}, r"y has shape \(150, 2\), but it must have one class or"),
+        ({"y": np.full(150, 0.5), "score": "r2"}, "y is constant, so R2 is not defined"),
     ],
 )
 def test_errors(options, message):
@@ -161,6 +168,36 @@ def test_interval_of_the_mean():
     assert 0.85 < low < 0.95
     assert high == 1.0
     assert_allclose(score_interval(np.ones(5), 0.2), [1, 1])
+
+
+@pytest.mark.parametrize("score", ["balanced_accuracy", "f1_macro"])
+def test_interval_of_class_scores_against_naive_draws(score):
+    confusion = np.array([[90, 8, 2], [5, 15, 0], [1, 1, 8]])
+    rng = np.random.default_rng(0)
+    draws = []
+    for _ in range(3000):
+        table = np.zeros((3, 3))
+        for i, row in enumerate(confusion):
+            recall = rng.beta(row[i] + 0.5, row.sum() - row[i] + 0.5)
+            wrong = np.delete(row, i) / (row.sum() - row[i])
+            table[i, i] = recall * row.sum()
+            table[i, np.arange(3) != i] = (1 - recall) * row.sum() * wrong
+        recalls, precisions = np.diag(table) / table.sum(axis=1), np.diag(table) / table.sum(axis=0)
+        f1 = 2 * recalls * precisions / (recalls + precisions)
+        draws.append(np.mean(recalls if score == "balanced_accuracy" else f1))
+    low, high = class_score_deviations(confusion, score)
+    truth = np.repeat(np.arange(3), confusion.sum(axis=1))
+    guess = np.concatenate([np.repeat(np.arange(3), row) for row in confusion])
+    found = balanced_accuracy_score(truth, guess)
+    if score == "f1_macro":
+        found = f1_score(truth, guess, average="macro")
+    assert_allclose([found - low, found + high], np.quantile(draws, [0.025, 0.975]), atol=0.01)
+
+
+def test_interval_of_perfect_class_scores():
+    low, high = class_score_deviations(np.diag([980, 20]), "balanced_accuracy")
+    assert 0.03 < low < 0.08
+    assert high == 0
 
 
 def test_power_law_is_extrapolated():
@@ -188,6 +225,17 @@ def test_statements():
     errors = curve_of([31.0, 25.0, 21.0, 18.0, 16.0], score="mae")
     assert "probably lower the mean absolute error from 16 to 14" in errors.statement
     assert "raise R2 from" in curve_of([0.1, 0.3, 0.45, 0.55, 0.62], score="r2").statement
+
+
+def test_a_curve_with_a_wide_interval_is_not_called_flat():
+    scores = np.tile([0.5, 0.83], (3, 1))
+    curve = LearningCurve(np.array([3, 4, 6]), scores, np.ones_like(scores), 12, 0.5)
+    assert curve.gain.high < 0.01
+    assert curve.would_help is None
+    assert curve.statement == (
+        "It is unclear whether more rows would help: the accuracy with 6 training rows is too "
+        "uncertain."
+    )
 
 
 def test_gain_is_at_most_what_is_missing():

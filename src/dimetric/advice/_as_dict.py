@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimetric.report._records import LearnerRow
+from dimetric.report._records import Choice, LearnerRow
 from dimetric.selection._curve_result import LearningCurve
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def comparison_dict(comparison: "Comparison") -> dict[str, Any]:
         "rope": comparison.rope,
         "selection_bias": choice.selection_bias,
         "better_than_guess": choice.better_than_guess,
+        "majority": choice.majority,
+        "reference": _reference(choice),
         "scores": choice.final_scores,
         "repeats": choice.n_repeats,
         "judged_on_unseen_rows": choice.judged_on_unseen_rows,
@@ -52,6 +54,11 @@ def comparison_dict(comparison: "Comparison") -> dict[str, Any]:
         "n_neighbors": choice.n_neighbors,
         "scale": choice.scale,
         "race_rows": choice.n_race_rows,
+        "rounds": [each._asdict() for each in choice.rounds],
+        "folds": samples.n_folds,
+        "random_state": comparison.random_state,
+        "budget": comparison.budget,
+        "budget_for_all": choice.budget_for_all,
         "table": _listed(choice.table, choice.scores),
         "references": _listed(choice.reference_table, choice.references),
         "dropped": choice.dropped,
@@ -75,6 +82,20 @@ def _listed(rows: list[LearnerRow], scores: dict[str, np.ndarray]) -> list[dict[
         }
         for row in rows
     ]
+
+
+def _reference(choice: Choice) -> dict[str, Any] | None:
+    """Return the results of the best reference model in the final."""
+    posterior = choice.reference_posterior
+    if choice.best_reference is None or posterior is None:
+        return None
+    return {
+        "name": choice.best_reference,
+        "scores": choice.reference_scores,
+        "better": posterior.right,
+        "equivalent": posterior.rope,
+        "worse": posterior.left,
+    }
 
 
 def _curve(curve: LearningCurve | None) -> dict[str, Any] | None:

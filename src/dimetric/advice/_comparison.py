@@ -67,8 +67,8 @@ class Comparison:
         """Whether the best learner beats the Euclidean distance, in a few sentences.
 
         They also say if the model uses the Euclidean distance, or if a reference model predicts
-        better. For numbers, the last sentence has the mean scores. For classes, it has the score
-        of always predicting the largest class, and names a distance that is worse.
+        better. The last sentences have the score of always predicting the largest class or the
+        mean, and name a distance that is worse. For numbers, they also have the mean scores.
         """
         samples = self.samples
         scores = outcome(self.choice, samples.target, self.n_neighbors, samples.classes)

@@ -59,7 +59,7 @@ def comparison_text(comparison: "Comparison") -> str:
     scores = ", ".join(f"{row.learner} {task.text(row.score)}" for row in comparison.choice.table)
     contents = task.reading if task.is_regression else f"{len(samples.classes)} classes"
     lines = [
-        f"Comparison({n} samples, {d} features, {contents})",
+        f"Comparison({n} samples, {d} feature{'s' if d != 1 else ''}, {contents})",
         comparison.verdict,
         f"Cross-validated {task.score_name}: {scores}",
         references_note(comparison.choice),

@@ -29,7 +29,7 @@ def print_data_summary(console: "Console", samples: "LabelledSamples") -> None:
     (n, d), is_regression = samples.X.shape, samples.task.is_regression
     contents = samples.task.reading if is_regression else f"{len(samples.classes)} classes"
     console.print(
-        f"[bold]{escape_markup(samples.table.name)}[/bold]: {n} rows, {d} features, "
+        f"[bold]{escape_markup(samples.table.name)}[/bold]: {n} rows, {counted(d, 'feature')}, "
         f"{contents} in column {escape_markup(samples.target)}"
     )
     if is_regression:
@@ -59,6 +59,9 @@ def print_results(
         _print(console, line)
     for line in comparison.advice:
         _print(console, line, indent=0, bullet="- ")
+    description = comparison.learner_description
+    if "trained on all" not in description:
+        _print(console, description, indent=0)
     if choice.dropped:
         line = dropped_line(choice.dropped, choice.budget_for_all)
         _print(console, line, style="dim", indent=0)
@@ -129,7 +132,7 @@ def _race_sentence(comparison: "Comparison") -> str:
 def _score_lines(comparison: "Comparison") -> list[str]:
     """Return sentences about the scores of the final."""
     from dimetric.report._confusion import rare_class_note
-    from dimetric.report._outcome import outcome, rope_note
+    from dimetric.report._outcome import outcome, reference_note, rope_note
     from dimetric.report._setting import setting_note
 
     choice, samples = comparison.choice, comparison.samples
@@ -137,22 +140,27 @@ def _score_lines(comparison: "Comparison") -> list[str]:
     rows = "of the same rows"
     if choice.judged_on_unseen_rows:
         rows = f"on {choice.n_final_rows:,} rows that were not used to choose the learner"
+    predicts = choice.chosen == choice.best and hasattr(choice.learner, "predict")
+    k = None if predicts else choice.n_neighbors
+    setting = setting_note(k, choice.scale, choice.chosen_in_folds)
+    reference = reference_note(choice)
     sentence = outcome(choice, samples.target, comparison.n_neighbors, samples.classes)
     if samples.task.is_regression:
-        return [
+        lines = [
             sentence,
             f"These are means over {n_folds} new folds {rows}. "
             + rope_note(choice, comparison.rope, samples.y),
-            setting_note(choice.n_neighbors, choice.scale, choice.chosen_in_folds),
+            reference,
+            setting,
         ]
+        return [*filter(None, lines)]
     means = ", ".join(
         f"{name} {choice.task.phrase(scores.mean())}"
         for name, scores in choice.final_scores.items()
     )
     means = f"Mean {choice.task.score_name} over {n_folds} new folds {rows}: {means}."
     rare = rare_class_note(choice.confusion, choice.best)
-    setting = setting_note(choice.n_neighbors, choice.scale, choice.chosen_in_folds)
-    return [*filter(None, [means, sentence, rare, setting])]
+    return [*filter(None, [means, reference, sentence, rare, setting])]
 
 
 def dropped_line(dropped: dict[str, str], budget: float | None = None) -> str:
@@ -168,11 +176,11 @@ def dropped_line(dropped: dict[str, str], budget: float | None = None) -> str:
     Examples
     --------
     >>> dropped_line({"LSI": "The time limit was reached.", "LDA": "ValueError: y has one class."})
-    'Dropped: LSI (too slow; a larger --budget would include more); LDA (y has one class).'
+    'Dropped: LSI (not enough time; a larger --budget would include more); LDA (y has one class).'
     """
     hint = "a larger --budget would include more"
     if budget is not None:
-        hint = f"--budget {budget:.0f} would include all"
+        hint = f"--budget {budget:.0f} would include all learners"
     names: dict[str, list[str]] = {}
     for name, reason in dropped.items():
         names.setdefault(_short_reason(reason, hint), []).append(name)
@@ -185,9 +193,9 @@ def _short_reason(reason: str, hint: str) -> str:
     from dimetric.advice._guidance.limits import is_too_slow
 
     if is_too_slow(reason):
-        return f"too slow; {hint}"
+        return f"not enough time; {hint}"
     if rows := re.match(r"(?:On|In .* of) ([\d,]+) rows, its", reason):
-        return f"behind on {rows[1]} rows"
+        return f"after {rows[1]} rows"
     if "it is the Euclidean distance" in reason:
         return "same as Euclidean"
     sentence = re.split(r"(?<=\.)\s", one_line(reason), maxsplit=1)[0]

@@ -111,8 +111,9 @@ def short_names(names: Sequence[object], max_length: int) -> list[str]:
     lines = [" ".join(str(name).split()) for name in names]
     if max(len(line) for line in lines) <= max_length or len(set(lines)) < 2:
         return short
-    head = _common_prefix_length(lines)
-    tail = _common_prefix_length([line[head:][::-1] for line in lines])
+    head, tail = _common_lengths(lines, whole_words=True)
+    if max(len(line) - head - tail for line in lines) > max_length - 2:
+        head, tail = _common_lengths(lines)
     if head + tail < MIN_COMMON_CHARACTERS and len(set(short)) == len(set(lines)):
         return short
     start, end = "…" * (head > 0), "…" * (tail > 0)
@@ -120,11 +121,21 @@ def short_names(names: Sequence[object], max_length: int) -> list[str]:
     return [start + core + end for core in cores]
 
 
-def _common_prefix_length(lines: Sequence[str]) -> int:
-    """Return the length of the longest prefix that all lines have in common."""
+def _common_lengths(lines: Sequence[str], *, whole_words: bool = False) -> tuple[int, int]:
+    """Return the lengths of the longest prefix and suffix that all lines have in common."""
+    head = _common_prefix_length(lines, whole_words)
+    return head, _common_prefix_length([line[head:][::-1] for line in lines], whole_words)
+
+
+def _common_prefix_length(lines: Sequence[str], whole_words: bool) -> int:
+    """Return the length of the longest prefix that all lines have in common.
+
+    With `whole_words`, it ends after a space.
+    """
     first, last = min(lines), max(lines)
     differ = (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
-    return next(differ, min(len(first), len(last)))
+    length = next(differ, min(len(first), len(last)))
+    return first.rfind(" ", 0, length) + 1 if whole_words else length
 
 
 def legend_beside(

@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from dimetric.report._choice import BASELINE, Choice, in_sentence
+from dimetric.report._choice import BASELINE, Choice, in_sentence, reference_phrase
 from dimetric.report._task import number_text
 from dimetric.report._text import percent
 
-__all__ = ["baseline_note", "outcome", "references_note", "rope_note"]
+__all__ = ["baseline_note", "outcome", "reference_note", "references_note", "rope_note"]
 
 
 def outcome(choice: Choice, target: str, n_neighbors: int, classes: dict[str, int]) -> str:
     """Return sentences about the mean scores of the final.
 
-    For classes, they name the score of always predicting the largest class, and say which distance
-    is worse. For numbers, they have the mean scores of both distances.
+    They name the score of always predicting the largest class, or the mean of the numbers, and say
+    which distance is worse. For numbers, they also have the mean scores of both distances.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def outcome(choice: Choice, target: str, n_neighbors: int, classes: dict[str, in
         Number of rows of each class. Empty if the target contains numbers.
     """
     if choice.task.is_regression:
-        return _numbers(choice, target, n_neighbors)
+        return f"{_numbers(choice, target, n_neighbors)} {baseline_note(choice)}"
     return baseline_note(choice) if classes else ""
 
 
@@ -47,10 +47,12 @@ def baseline_note(choice: Choice) -> str:
         score = f"{task.score_name} {task.text(choice.majority)}"
         sentence = f"Baseline: always predicting {guess} has {score}."
     sign = 1 if task.greater_is_better else -1
+    means = {name: float(np.mean(each)) for name, each in choice.final_scores.items()}
+    shown = task.phrase(choice.majority)  # a score that is shown as the same is not called worse
     worse = [
         name
-        for name, scores in choice.final_scores.items()
-        if sign * float(np.mean(scores)) < sign * choice.majority
+        for name, mean in means.items()
+        if sign * mean < sign * choice.majority and task.phrase(mean) != shown
     ]
     if worse:
         verb = "is" if len(worse) == 1 else "are"
@@ -64,20 +66,29 @@ def _numbers(choice: Choice, target: str, n_neighbors: int) -> str:
     task, means = choice.task, {n: float(np.mean(each)) for n, each in choice.final_scores.items()}
     best, baseline = task.text(means[choice.best]), task.text(means[BASELINE])
     k = "k" if "n_neighbors" in choice.chosen_in_folds else n_neighbors
+    model, other = f"{k}-NN under {choice.best}", "under the Euclidean distance"
+    if hasattr(choice.learner, "predict"):  # it does not use neighbours
+        model, other = choice.best, f"for {k}-NN under the Euclidean distance"
     if task.score == "mae":
-        return (
-            f"The mean absolute error of {target} is {best} for {k}-NN under "
-            f"{choice.best}, and {baseline} under the Euclidean distance."
-        )
+        return f"The mean absolute error of {target} is {best} for {model}, and {baseline} {other}."
     if min(means.values()) < 0:
-        return (
-            f"R2 of {target} is {best} for {k}-NN under {choice.best}, and {baseline} under the "
-            "Euclidean distance. A negative R2 is worse than predicting the mean."
-        )
-    return (
-        f"{k}-NN under {choice.best} explains {best} of the variance of {target} (R2), and "
-        f"{baseline} under the Euclidean distance."
-    )
+        return f"R2 of {target} is {best} for {model}, and {baseline} {other}."
+    return f"{model} explains {best} of the variance of {target} (R2), and {baseline} {other}."
+
+
+def reference_note(choice: Choice) -> str:
+    """Return a sentence with the final score of the best reference model, or "" without one.
+
+    Parameters
+    ----------
+    choice : Choice
+        The scores.
+    """
+    if choice.best_reference is None or choice.reference_scores is None:
+        return ""
+    score = choice.task.phrase(float(np.mean(choice.reference_scores)))
+    name = reference_phrase(choice.best_reference)
+    return f"In the same folds, {name} (reference) has {choice.task.score_name} {score}."
 
 
 def references_note(choice: Choice) -> str:

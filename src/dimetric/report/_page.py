@@ -3,7 +3,7 @@
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dimetric.report._outcome import outcome, rope_note
+from dimetric.report._outcome import outcome, reference_note, rope_note
 from dimetric.report._records import (
     BASELINE,
     Choice,
@@ -65,6 +65,7 @@ def render_report(record: ReportRecord) -> str:
             baseline=BASELINE,
             outcome=outcome(choice, record.target, record.n_neighbors, record.classes),
             score_meaning=score_meaning(choice.task.score, record.target),
+            reference_note=reference_note(choice),
             rope_note=rope_note(choice, record.rope, record.y) if is_regression else "",
             distribution=_distribution(record) if is_regression else {},
             errors=_mean_errors(insight),

@@ -33,13 +33,13 @@ def neighbors_text(n_neighbors: int) -> str:
     return "the nearest neighbour" if n_neighbors == 1 else f"{n_neighbors} nearest neighbours"
 
 
-def setting_note(n_neighbors: int, scale: str, chosen_in_folds: Collection[str]) -> str:
+def setting_note(n_neighbors: int | None, scale: str, chosen_in_folds: Collection[str]) -> str:
     """Return a sentence about the scaling and the number of neighbours.
 
     Parameters
     ----------
-    n_neighbors : int
-        Number of neighbours that the fitted model uses.
+    n_neighbors : int or None
+        Number of neighbours that the fitted model uses. None if it predicts without neighbours.
     scale : {"minmax", "standard", "robust"}
         How it scales features.
     chosen_in_folds : collection of str
@@ -48,21 +48,21 @@ def setting_note(n_neighbors: int, scale: str, chosen_in_folds: Collection[str])
     Examples
     --------
     >>> setting_note(7, "standard", ["n_neighbors", "scale"])
-    'k and the scaling of features were chosen in each fold from its training rows. The choi...
+    'k and the scaling of features were chosen in each fold from its training rows. The mode...
     >>> setting_note(3, "minmax", [])
     'All scores use k = 3 neighbours, with features scaled to [0, 1].'
     """
     names = {"n_neighbors": "k", "scale": "the scaling of features"}
+    if n_neighbors is None:
+        del names["n_neighbors"]
     chosen = [text for name, text in names.items() if name in chosen_in_folds]
-    setting = f"k = {n_neighbors} neighbours, with {scale_text(scale)}"
-    if n_neighbors == 1:
-        setting = setting.replace("neighbours", "neighbour")
+    setting = scale_text(scale)
+    if n_neighbors is not None:
+        noun = "neighbour" if n_neighbors == 1 else "neighbours"
+        setting = f"k = {n_neighbors} {noun}, with {setting}"
     if not chosen:
         return f"All scores use {setting}."
     subject = " and ".join(chosen)
     verb = "were" if len(chosen) > 1 else "was"
     start = f"{subject[0].upper() if subject[0] != 'k' else 'k'}{subject[1:]}"
-    return (
-        f"{start} {verb} chosen in each fold from its training rows. The choice for the "
-        f"model is {setting}."
-    )
+    return f"{start} {verb} chosen in each fold from its training rows. The model uses {setting}."

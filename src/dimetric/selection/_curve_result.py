@@ -20,6 +20,7 @@ SCORE_NAMES = {
 EXPONENTS = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0])  # of the decay of the missing score
 GAIN_CONFIDENCE = 0.8  # what a sentence calls "probably"
 TOLERANCE = 0.01  # a smaller gain is negligible; relative to the error for the score "mae"
+MAX_WIDTH = 0.2  # of the interval of a score that is known well enough to call a curve flat
 
 
 class DoublingGain(NamedTuple):
@@ -138,8 +139,14 @@ class LearningCurve:
         gain = self.gain
         tolerance = TOLERANCE * (1.0 if self.greater_is_better else float(self.mean[-1]))
         if gain.high < tolerance:
-            return False
+            return None if self._is_rough else False
         return True if gain.low > 0 and gain.expected >= tolerance / 2 else None
+
+    @property
+    def _is_rough(self) -> bool:
+        """Whether the interval of the last score is wide; relative to the error for "mae"."""
+        unit = 1.0 if self.greater_is_better else float(self.mean[-1])
+        return bool(np.diff(self.interval[-1])[0] > MAX_WIDTH * unit)
 
     @property
     def statement(self) -> str:
@@ -148,8 +155,13 @@ class LearningCurve:
         if helps is False:
             return "The learning curve is flat: more rows would probably not help."
         n, now = int(self.sizes[-1]), float(self.mean[-1])
-        start, to, low, high = _texts(now, *self.doubled)
         name = self.score_name if self.score == "r2" else f"the {self.score_name}"
+        if helps is None and self._is_rough:
+            return (
+                f"It is unclear whether more rows would help: {name} with {n:,} training rows is "
+                "too uncertain."
+            )
+        start, to, low, high = _texts(now, *self.doubled)
         rows = f"{2 * n:,} training rows instead of {n:,}"
         if helps:
             verb = "raise" if self.greater_is_better else "lower"

@@ -114,6 +114,10 @@ def learning_curve(
     """
     _check_options(score, confidence)
     y = np.asarray(to_host(y) if is_foreign(y) else y)
+    if y.ndim != 1:
+        raise ValueError(
+            f"y has shape {y.shape}, but it must have one class or one number for each sample."
+        )
     model, score = _model_and_score(learner, y, score, n_neighbors)
     labels = None if score in REGRESSION_SCORES else y
     weights = checked_sample_weight(sample_weight, n_rows(X))
@@ -162,6 +166,8 @@ class _Evaluation:
         if score == "r2":
             centre = np.average(y, weights=weights)
             self.variance = float(np.average((y - centre) ** 2, weights=weights))
+            if self.variance == 0:
+                raise ValueError('y is constant, so R2 is not defined. Set score="mae".')
 
     def __call__(self, train: np.ndarray, test: np.ndarray) -> tuple[float, float]:
         """Return the score, and the time of the fit in seconds."""
@@ -202,6 +208,9 @@ def _model_and_score(
     learner: Any, y: np.ndarray, score: str | None, n_neighbors: int
 ) -> tuple[Any, str]:
     """Return a model with the method predict, and the name of its score."""
+    if isinstance(learner, type):
+        name = learner.__name__
+        raise ValueError(f"learner is the class {name}. Pass an object, such as {name}().")
     has_numbers = y.dtype.kind in "iuf" and not may_be_classes(y)
     if hasattr(learner, "predict"):
         regresses = is_regressor(learner)

@@ -35,9 +35,8 @@ def training_sizes(sizes: int | Iterable[float], largest: int, smallest: int) ->
         start = max(min(smallest, largest // 2), largest / SIZE_RATIO)
         found = np.unique(np.geomspace(start, largest, max(0, int(sizes))).round().astype(int))
     else:
-        given = np.array(list(sizes), dtype=np.float64)
-        are_fractions = given.size > 0 and given.max() <= 1
-        found = np.unique((largest * given if are_fractions else given).round().astype(int))
+        sizes = list(sizes)
+        found = _given_sizes(sizes, largest)
     if len(found) < MIN_SIZES or found[0] < 2:
         raise ValueError(
             f"sizes={sizes!r} gives the training sizes {found.tolist()}, but at least {MIN_SIZES} "
@@ -49,6 +48,25 @@ def training_sizes(sizes: int | Iterable[float], largest: int, smallest: int) ->
             f"{largest} samples. Set smaller sizes."
         )
     return found
+
+
+def _given_sizes(sizes: list[float], largest: int) -> np.ndarray:
+    """Return numbers of training samples that are given as numbers, or as fractions."""
+    try:
+        given = np.array(sizes, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.array([np.nan])
+    if given.ndim != 1 or not np.all(np.isfinite(given)):
+        raise ValueError(f"sizes={sizes!r} must contain finite numbers.")
+    are_ints = all(isinstance(each, Integral) for each in sizes)
+    if not are_ints and given.max() <= 1:
+        return np.unique((largest * given).round().astype(int))
+    if np.any(given != given.round()):
+        raise ValueError(
+            f"sizes={sizes!r} must contain whole numbers of training samples, or only fractions of "
+            "at most 1."
+        )
+    return np.unique(given.astype(int))
 
 
 def nested_subsets(

@@ -3,7 +3,9 @@
 import numpy as np
 from scipy.stats import beta, t
 
-__all__ = ["mean_deviation", "score_interval"]
+__all__ = ["class_score_deviations", "mean_deviation", "score_interval"]
+
+N_DRAWS = 2000  # of the recalls of all classes
 
 
 def mean_deviation(scores: np.ndarray, test_fraction: float) -> np.ndarray:
@@ -82,3 +84,48 @@ def score_interval(
     low = np.minimum(limits[..., 0], binomial[..., 0])
     high = np.maximum(limits[..., 1], binomial[..., 1])
     return np.clip(np.stack([low, high], axis=-1), 0, 1)
+
+
+def class_score_deviations(
+    confusion: np.ndarray, score: str, *, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Return how far a mean over classes may be below and above its value, given few test rows.
+
+    The recall of each class is a binomial proportion with Jeffreys' prior. Wrong predictions are
+    distributed over the other classes as in the confusion matrix. The limits are quantiles of
+    random draws, with a fixed seed.
+
+    Parameters
+    ----------
+    confusion : ndarray of shape (n_classes, n_classes)
+        Number of rows of the class in the row that are predicted as the class in the column.
+    score : {"balanced_accuracy", "f1_macro"}
+        The score.
+    confidence : float in (0, 1), default=0.95
+        Probability of the interval.
+
+    Examples
+    --------
+    >>> low, high = class_score_deviations(np.diag([980, 20]), "balanced_accuracy")
+    >>> round(low, 2), high
+    (0.06, 0.0)
+    """
+    counts = confusion[confusion.sum(axis=1) > 0]
+    columns = np.flatnonzero(confusion.sum(axis=1) > 0)
+    sizes, right = counts.sum(axis=1), counts[np.arange(len(columns)), columns]
+    wrong = counts.astype(np.float64)
+    wrong[np.arange(len(columns)), columns] = 0
+    rest = wrong.sum(axis=1, keepdims=True)
+    # Without an error, any other class is as likely.
+    wrong = np.where(rest > 0, wrong / np.maximum(rest, 1e-300), 1 / max(1, len(confusion) - 1))
+    wrong[np.arange(len(columns)), columns] = 0
+    rng = np.random.default_rng(0)
+    recalls = rng.beta(right + 0.5, sizes - right + 0.5, (N_DRAWS, len(sizes)))
+    recalls = np.vstack([right / sizes, recalls])  # the first row is the value itself
+    values = recalls
+    if score == "f1_macro":
+        n_wrong = ((1 - recalls) * sizes) @ wrong[:, columns]
+        values = 2 * recalls * sizes / (recalls * sizes + sizes + n_wrong)
+    means = values.mean(axis=1)
+    low, high = np.quantile(means[1:], [0.5 - confidence / 2, 0.5 + confidence / 2])
+    return max(0.0, float(means[0] - low)), max(0.0, float(high - means[0]))

@@ -19,10 +19,10 @@ MIN_ROWS_PER_CLASS = 5  # so that each training set can have two rows of each cl
 MAX_ROWS = 5000  # more rows take longer, but hardly change the extrapolation
 COST_OF_SMALLER_SIZES = 0.5  # of all smaller training sets, relative to the largest one
 N_SIZES = (5, 3)  # of the training sets; fewer if the time is short
-MAX_OVERRUN = 2.0  # the curve is given up if it would take longer than this multiple of its time
+MAX_OVERRUN = 2.0  # the curve is abandoned if it would take longer than this multiple of its time
 
 
-class _TimeIsOver(Exception):
+class _TimeLimitReached(Exception):
     """The learning curve takes too long."""
 
 
@@ -82,7 +82,7 @@ def comparison_curve(
                 random_state=options.random_state,
                 callback=limit.check,
             )
-        except _TimeIsOver:
+        except _TimeLimitReached:
             continue
         except ValueError:  # a learner may need more rows than the smallest size
             return None
@@ -110,7 +110,7 @@ class _TimeLimit:
         used = perf_counter() - self._started
         if used * n_fits / n_done > self._seconds:
             self._seconds, self._started = self._seconds - used, perf_counter()
-            raise _TimeIsOver
+            raise _TimeLimitReached
 
 
 def _n_affordable_rows(n_rows: int, choice: Choice, n_folds: int, seconds: float) -> int:

@@ -103,6 +103,6 @@ def model_description(
     if n_fitted == n:
         return f"{model}, trained on all {n:,} rows."
     return (
-        f"{model}, trained on a random {n_fitted:,} of {n:,} rows. Use 'dimetric fit' to train on "
+        f"{model}, trained on a random {n_fitted:,} of {n:,} rows. Use `dimetric fit` to train on "
         "all rows (slower)."
     )

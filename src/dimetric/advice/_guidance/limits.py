@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.metrics import recall_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from dimetric.advice._race_options import RaceOptions
+from dimetric.advice._references import reference_models
 from dimetric.advice._samples import LabelledSamples
 from dimetric.advice._stratified import strata, stratified_rows
 from dimetric.report._records import Choice
@@ -22,7 +24,7 @@ LEAK_SCORE = 0.99  # of a single column
 MIN_LEAK_ROWS = 50
 MAX_LEAK_ROWS, MAX_LEAK_COLUMNS, MAX_LEAVES = 2000, 200, 64
 MAX_DROPPED, MAX_COPIES, MAX_CONFLICTS = 0.2, 0.1, 0.05  # fractions of the rows
-MIN_MEMBERS = 20  # the recall of a smaller class is hardly known
+MIN_MEMBERS = 20  # the recall of a smaller class is uncertain
 MIN_ROWS = 100
 MAX_WIDTH = 0.2  # of the interval of the score
 MAX_NAME_LENGTH = 40  # of a column, in characters
@@ -198,8 +200,8 @@ def _rare_class(samples: LabelledSamples) -> str:
     if count >= MIN_MEMBERS:
         return ""
     return (
-        f"Class {cut_middle(name, MAX_NAME_LENGTH)!r} has only {count} rows, so it is hardly known "
-        "how well it is recognised."
+        f"Class {cut_middle(name, MAX_NAME_LENGTH)!r} has only {count} rows, so its recall is "
+        "uncertain."
     )
 
 
@@ -227,9 +229,13 @@ def _budget(
             )
         part = f"{n_used:,} of {n:,} rows"
         return f"The time was enough for {part}; a model of all rows {adverb} better."
-    n_slow = sum(map(is_too_slow, choice.dropped.values()))
+    references = reference_models(RaceOptions(3, samples.n_folds, None, 0, task=samples.task))
+    n_slow = sum(
+        is_too_slow(reason) for name, reason in choice.dropped.items() if name not in references
+    )
     if n_slow > len(choice.scores) / 2 and not helps:
         return (
-            f"The time was not enough for {n_slow} learners; a larger budget may find a better one."
+            f"{n_slow} learner{'s were' if n_slow > 1 else ' was'} not tested for lack of time; a "
+            "larger --budget may find a better one."
         )
     return ""
