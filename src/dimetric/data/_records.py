@@ -21,7 +21,6 @@ from dimetric.data._missing import is_missing
 MAX_MISSING = 0.95  # fraction of missing values, above which a column is left out
 MIN_ROWS_FOR_FRACTION = 20  # in smaller tables, only columns without values are left out
 MAX_LISTED_ALIKE = 3  # columns that are left out for the same reason and listed one by one
-MAX_CLASSES_WITH_UNIT = 10  # distinct values of a target that may be classes, such as "5 %"
 LONGEST_VALUE = 40  # characters of an example
 
 
@@ -148,32 +147,6 @@ def records_of(
         records.append(record)
     encodings = {each.name: each.encoding for each in records if each.encoding is not None}
     return records, ReadColumns(read, encodings)
-
-
-def quantities_of(values: np.ndarray) -> tuple[np.ndarray, str]:
-    """Return a target of percentages, amounts or other numbers with a unit as numbers.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,)
-        The target.
-
-    Returns
-    -------
-    values : ndarray of shape (n_rows,)
-        Numbers, or the target itself if it holds something else or few distinct values, which may
-        be classes.
-    content : str
-        What the numbers are, such as "percentages", or "".
-    """
-    if values.dtype.kind != "O" or len(set(map(str, values))) <= MAX_CLASSES_WITH_UNIT:
-        return values, ""
-    encoding = detect("", values).encoding
-    if not isinstance(encoding, QuantityColumn):
-        return values, ""
-    numbers = encoding.codes(values)[:, 0]
-    is_read = ~np.isnan(numbers) | is_missing(values)
-    return (numbers, encoding.content) if is_read.all() else (values, "")
 
 
 def record_notes(records: list[ColumnRecord]) -> list[str]:

@@ -15,8 +15,9 @@ from dimetric.data._files import TableFile, is_file_source
 from dimetric.data._missing import MISSING_MARKERS
 from dimetric.data._problems import check_features, handle_problems, nested_records
 from dimetric.data._readers.nested import nested_columns
-from dimetric.data._records import ColumnRecord, quantities_of, record_notes, records_of
+from dimetric.data._records import ColumnRecord, record_notes, records_of
 from dimetric.data._samples import build_data_set
+from dimetric.data._target_values import quantities_of
 
 __all__ = ["read_table"]
 
@@ -185,8 +186,8 @@ def open_table(
         raise ValueError(f"{name or 'The table'} is empty: it has no rows or no columns.")
     notes = _notes_on_file(file, frame, list(columns)) if is_file else []
     if roles.target is not None:
-        columns[roles.target], content = quantities_of(columns[roles.target])
-        notes += [f"Column {roles.target!r} is read as {content}."] if content else []
+        columns[roles.target], note = quantities_of(roles.target, columns[roles.target])
+        notes += [note] if note else []
     others = {roles.target, *roles.extra}
     records, read = records_of(columns, [each for each in columns if each not in others])
     dropped = set(roles.drop)

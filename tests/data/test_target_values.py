@@ -1,0 +1,63 @@
+"""Targets with units, with some values that are not numbers, and guessed targets."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dimetric.advice._inspect import inspect_table
+from dimetric.data._tables import open_table
+
+RNG = np.random.default_rng(0)
+N = 200
+X = RNG.normal(size=N)
+AMOUNTS = RNG.integers(1000, 10**6, N)
+
+
+def table(y, **others):
+    return pd.DataFrame({"x": X, **others, "y": y})
+
+
+@pytest.mark.parametrize(
+    ("values", "marker", "content"),
+    [
+        ([f"${each:,}" for each in AMOUNTS], "N/A", "amounts in USD"),
+        ([f"${each:,}" for each in AMOUNTS], "unknown", "amounts in USD"),
+        ([f"{each / 7:.2f}" for each in AMOUNTS], "unknown", "numbers"),
+        ([f"{each} days" for each in AMOUNTS % 500], "n/a", "numbers in days"),
+    ],
+)
+def test_a_numeric_target_with_markers(values, marker, content):
+    values = np.array(values, dtype=object)
+    expected = pd.Series(values).str.replace(r"[$,a-z ]", "", regex=True).astype(float).to_numpy()
+    values[::20] = marker
+    found = open_table(table(values))
+    assert np.isnan(found.columns["y"][::20]).all()
+    kept = np.arange(N) % 20 > 0
+    np.testing.assert_array_equal(found.columns["y"][kept], expected[kept])
+    assert f"Column 'y' is read as {content}." in found.notes[0]
+    assert ("10 values cannot be read" in found.notes[0]) == (marker == "unknown")
+    inspection = inspect_table(table(values))
+    assert inspection.problems == []
+    assert (inspection.n_kept, inspection.reading[:18]) == (190, "continuous numbers")
+
+
+def test_durations_become_hours():
+    y = pd.to_timedelta(np.arange(N) * 30, unit="min")
+    np.testing.assert_allclose(open_table(table(y)).columns["y"], np.arange(N) / 2)
+
+
+@pytest.mark.parametrize("values", [RNG.integers(1, 13, N).astype(str), RNG.choice(["a", "b"], N)])
+def test_classes_stay_classes(values):
+    values = values.astype(object)
+    values[0] = "other"
+    assert open_table(table(values)).columns["y"].tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("kind", [None, "continuous"])
+def test_a_target_of_different_units(kind):
+    values = [f"{each} {'EUR' if i % 2 else 'USD'}" for i, each in enumerate(AMOUNTS)]
+    found = inspect_table(table(values), target_kind=kind)
+    assert found.problems == [
+        "Column 'y' holds numbers of different units (EUR, USD). Convert them to one unit, or "
+        "choose another target."
+    ]
