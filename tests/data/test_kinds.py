@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from dimetric import PCA, load, save
 from dimetric.data import TableEncoder
 from dimetric.data._fold_encoder import coded_table
+from dimetric.data._kinds._dates import DateColumn
 from dimetric.data._kinds._detect import detect
 from dimetric.data._kinds._quantities import QuantityColumn
 
@@ -307,3 +308,21 @@ def test_model_files_with_wrong_encodings_are_refused(tmp_path, name, field, wro
     rewrite(path, header, tensors)
     with pytest.raises(ValueError, match=r"encoding|must be|wrong"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"{2005 + i % 12}/{(6 + i % 12) % 100:02}" for i in range(60)],
+        [f"{2009 + i % 3}/{10 + i % 3}" for i in range(60)],
+        [f"10.{i % 3}.{i % 17}" for i in range(60)],
+    ],
+)
+def test_fiscal_years_and_versions_are_not_dates(texts):
+    assert not isinstance(detect("x", np.array(texts, dtype=object)).encoding, DateColumn)
+
+
+def test_indian_groups_of_digits():
+    values = np.array(["₹1,23,456", "Rs. 12,34,567.50", "Rs 950"], dtype=object)
+    encoding = detect("price", values).encoding
+    assert encoding.codes(values)[:, 0].tolist() == [123456, 1234567.5, 950]

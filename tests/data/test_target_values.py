@@ -61,3 +61,39 @@ def test_a_target_of_different_units(kind):
         "Column 'y' holds numbers of different units (EUR, USD). Convert them to one unit, or "
         "choose another target."
     ]
+
+
+CLASSES = RNG.choice(["no", "yes"], N)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        {"id": np.arange(1000, 1000 + N)},
+        {"rare": [1.0] + [np.nan] * (N - 1)},
+        {"same": [3] * N},
+        {"tags": [["a", "b"]] * N},
+        {"tags": [["a", "b"]] * N, "id": np.arange(N)},
+    ],
+)
+def test_the_guessed_target_can_be_predicted(last):
+    found = open_table(pd.DataFrame({"x": X, "churn": CLASSES, **last}), auto=True)
+    assert found.target == "churn"
+    assert (
+        open_table(pd.DataFrame({"x": X, "churn": CLASSES, **last}), "x", auto=True).target == "x"
+    )
+
+
+def test_the_guessed_target_of_a_file(tmp_path):
+    frame = pd.DataFrame({"x": X, "churn": RNG.choice(["NA", "no", "yes"], N), "id": np.arange(N)})
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    found = open_table(tmp_path / "table.csv")
+    assert found.target == "churn"
+    assert found.columns["churn"].tolist() == frame["churn"].tolist()  # "NA" stays a class
+    with pytest.raises(ValueError, match="no columns that can be features. Left out: 'id'"):
+        open_table(tmp_path / "table.csv", drop=["churn"])  # the only other column is the target
+
+
+def test_a_guess_without_a_better_column():
+    frame = pd.DataFrame({"id": np.arange(N), "number": np.arange(N)})
+    assert open_table(frame, extra=["id"], auto=True).target == "number"

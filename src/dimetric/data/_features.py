@@ -11,8 +11,8 @@ from dimetric.data._encoder import TableEncoder
 from dimetric.data._files import TableFile
 from dimetric.data._kinds._ids import find_ids
 from dimetric.data._numeric_column import check_unread, numeric_column
+from dimetric.data._roles import TARGET_NAMES
 from dimetric.data._samples import dropped_rows_note
-from dimetric.data._tables import TARGET_NAMES
 
 __all__ = ["CompleteRows", "FeatureBlock", "FeatureReader", "ModelParts", "model_parts"]
 

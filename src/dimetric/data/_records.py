@@ -113,7 +113,7 @@ def record_of(name: str, values: np.ndarray) -> tuple[ColumnRecord, np.ndarray]:
         percent = min(99, round(100 * n_missing / n))
         reason = f"{percent} % of its values are missing"
         return _left_out(name, kind, n_missing, reason, **details), values
-    ids = _ids(name, values, found.encoding)
+    ids = None if found.problem else _ids(name, values, found.encoding)
     if ids is not None and ids.is_kept:
         details["note"] = f"Column {name!r}: {ids.reason}. {_group_hint(name)}"
     elif ids is not None:
@@ -260,7 +260,8 @@ def _about(name: str, note: str) -> str:
 
 def _number(value: float) -> str:
     is_whole = abs(value) < 1e9 and (abs(value) >= 1e3 or value == round(value))
-    return f"{value:.0f}" if is_whole else f"{value:.4g}"
+    shown = f"{value:.0f}" if is_whole else f"{value:.4g}"
+    return "0" if shown == "-0" else shown
 
 
 def _shown(value: Any) -> str:

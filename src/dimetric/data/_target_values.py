@@ -2,9 +2,12 @@
 
 import numpy as np
 
-from dimetric.data._kinds._detect import detect
+from dimetric.data._kinds._detect import detect, distinct_values
 from dimetric.data._kinds._durations import DurationColumn
+from dimetric.data._kinds._ids import find_ids
 from dimetric.data._kinds._quantities import QuantityColumn
+from dimetric.data._missing import is_missing
+from dimetric.data._records import MAX_MISSING
 from dimetric.supervision.labels import may_be_classes
 
 MAX_CLASSES_WITH_UNIT = 10  # distinct values of a target that may be classes, such as "5 %"
@@ -62,3 +65,18 @@ def unit_problem(name: str, values: np.ndarray) -> str:
         return ""
     what = problem.removeprefix("it ")
     return f"Column {name!r} {what}. Convert them to one unit, or choose another target."
+
+
+def may_be_target(name: str, values: np.ndarray) -> bool:
+    """Return whether a column may be the target: not an identifier, constant or almost empty.
+
+    Examples
+    --------
+    >>> may_be_target("id", np.arange(30)), may_be_target("size", np.array([3, 1, 3]))
+    (False, True)
+    """
+    present = values[~is_missing(values)]
+    if len(present) < (1 - MAX_MISSING) * len(values) or len(distinct_values(present)) < 2:
+        return False
+    ids = find_ids(name, values)
+    return ids is None or ids.is_kept

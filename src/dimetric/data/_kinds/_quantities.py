@@ -12,11 +12,12 @@ from dimetric.data._kinds._encoding import ColumnEncoding, mapped_numbers
 
 SPACES = "\u00a0\u202f\u2009'’ "  # also between thousands
 NUMBER = (
-    rf"(?:\d{{1,3}}(?:[{SPACES}.,]\d{{3}})+(?:[.,]\d+)?|\d+(?:[.,]\d*)?|[.,]\d+)"
+    rf"(?:\d{{1,2}}(?:,\d{{2}})+,\d{{3}}(?:\.\d+)?|\d{{1,3}}(?:[{SPACES}.,]\d{{3}})+(?:[.,]\d+)?|\d+(?:[.,]\d*)?|[.,]\d+)"
     r"(?:[eE][+-]?\d{1,3})?"
 )
 SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW"}
 SIGNS |= {"us$": "USD", "a$": "AUD", "c$": "CAD", "r$": "BRL", "fr.": "CHF", "fr": "CHF"}
+SIGNS |= {"rs.": "INR", "rs": "INR", "rp.": "IDR", "rp": "IDR"}
 CODES = (
     "USD EUR GBP JPY INR RUB KRW CHF AUD CAD NZD SEK NOK DKK PLN CZK HUF TRY CNY RMB HKD SGD MXN "
     "BRL ZAR THB IDR MYR PHP ILS AED SAR RON BGN UAH CLP COP ARS EGP VND TWD"
@@ -90,12 +91,18 @@ def number_of(digits: str, decimal: str) -> float | None:
     --------
     >>> number_of("1.200,5", ","), number_of("1'200", "."), number_of("1,5", ".")
     (1200.5, 1200.0, None)
+    >>> number_of("12,34,567.5", ".")  # Indian groups
+    1234567.5
     """
     whole, sign, fraction = digits.partition(decimal)
     if decimal in fraction:
         return None
     first, *groups = re.split(rf"[{SPACES},.]", whole)
-    if any(len(each) != MIN_GROUP_DIGITS for each in groups) or (groups and len(first) > 3):
+    sizes = {len(each) for each in groups[:-1]}
+    is_indian = decimal == "." and sizes == {2}  # 1,23,456 is 123456
+    if not is_indian and (sizes - {MIN_GROUP_DIGITS} or (groups and len(first) > 3)):
+        return None
+    if groups and len(groups[-1]) != MIN_GROUP_DIGITS:
         return None
     try:
         return float("".join((first, *groups)) + (f".{fraction}" if sign else ""))
