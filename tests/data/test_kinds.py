@@ -316,6 +316,7 @@ def test_model_files_with_wrong_encodings_are_refused(tmp_path, name, field, wro
         [f"{2005 + i % 12}/{(6 + i % 12) % 100:02}" for i in range(60)],
         [f"{2009 + i % 3}/{10 + i % 3}" for i in range(60)],
         [f"10.{i % 3}.{i % 17}" for i in range(60)],
+        [f"10.{i % 12}.{10 + i % 15}" for i in range(60)],
     ],
 )
 def test_fiscal_years_and_versions_are_not_dates(texts):
@@ -326,3 +327,14 @@ def test_indian_groups_of_digits():
     values = np.array(["₹1,23,456", "Rs. 12,34,567.50", "Rs 950"], dtype=object)
     encoding = detect("price", values).encoding
     assert encoding.codes(values)[:, 0].tolist() == [123456, 1234567.5, 950]
+
+
+def test_multiples_of_amounts():
+    values = np.array(["$41.4k", "$950", "($2m)", "$1.5B"], dtype=object)
+    encoding = detect("price", values).encoding
+    assert encoding.codes(values)[:, 0].tolist() == [41400, 950, -2e6, 1.5e9]
+
+
+def test_short_dates_have_a_note():
+    found = detect("day", np.array([f"21-04-{i:02}" for i in range(1, 28)], dtype=object))
+    assert found.note == "dates such as '21-04-01' are read as day, month, year."

@@ -90,10 +90,32 @@ def test_the_guessed_target_of_a_file(tmp_path):
     found = open_table(tmp_path / "table.csv")
     assert found.target == "churn"
     assert found.columns["churn"].tolist() == frame["churn"].tolist()  # "NA" stays a class
-    with pytest.raises(ValueError, match="no columns that can be features. Left out: 'id'"):
+    with pytest.raises(ValueError, match=r"no columns that can be features\. Left out: 'id'"):
         open_table(tmp_path / "table.csv", drop=["churn"])  # the only other column is the target
 
 
 def test_a_guess_without_a_better_column():
     frame = pd.DataFrame({"id": np.arange(N), "number": np.arange(N)})
     assert open_table(frame, extra=["id"], auto=True).target == "number"
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        [f"{i}.5" for i in range(N - 1)] + ["unknown"],
+        [f"{each} {'EUR' if i % 2 else 'USD'}" for i, each in enumerate(AMOUNTS)],
+    ],
+)
+def test_the_guessed_target_may_hold_texts(price):
+    assert open_table(pd.DataFrame({"x": X, "price": price})).target == "price"
+
+
+def test_the_guessed_target_of_a_nested_file(tmp_path):
+    frame = pd.DataFrame({"x": X, "churn": CLASSES, "st": [{"a": 1}] * N})
+    frame.to_parquet(tmp_path / "table.parquet")
+    assert open_table(tmp_path / "table.parquet", auto=True).target == "churn"
+
+
+def test_the_range_of_a_target():
+    found = inspect_table(table([f"${each:,}" for each in np.arange(N) * 500 + 1]))
+    assert found.reading == "continuous numbers, from 1 to 99501"

@@ -212,7 +212,7 @@ def _described(values: np.ndarray, missing: np.ndarray, found: Detected) -> tupl
         return "true/false", "", n_distinct
     unit = encoding.unit if isinstance(encoding, QuantityColumn) else ""
     unit = "h" if isinstance(encoding, DurationColumn) else unit
-    return kind, f"{_number(low)} to {_number(high)} {unit}".strip(), n_distinct
+    return kind, f"{number_text(low)} to {number_text(high)} {unit}".strip(), n_distinct
 
 
 def _n_features(encoding: ColumnEncoding | None, values: np.ndarray, n_distinct: int) -> int:
@@ -258,7 +258,14 @@ def _about(name: str, note: str) -> str:
     return f"Column {name!r}: {note}" if note else ""
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
+    """Return a number for a message.
+
+    Examples
+    --------
+    >>> number_text(89594.2), number_text(0.123456), number_text(-0.0)
+    ('89594', '0.1235', '0')
+    """
     is_whole = abs(value) < 1e9 and (abs(value) >= 1e3 or value == round(value))
     shown = f"{value:.0f}" if is_whole else f"{value:.4g}"
     return "0" if shown == "-0" else shown

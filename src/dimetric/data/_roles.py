@@ -1,7 +1,7 @@
 """The roles of the columns of a table: target, dropped and extra columns."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ def roles_of(
     name: str | None,
     needs_target: bool,
     option_names: Mapping[str, str],
+    nested: Container[str] = (),
 ) -> Roles:
     """Check the names of the dropped and extra columns, and choose the target.
 
@@ -38,6 +39,8 @@ def roles_of(
         Names of all columns.
     target, drop, extra, name, needs_target, option_names
         As in :func:`~dimetric.data._tables.open_table`.
+    nested : container of str
+        Columns of lists or structs, which are not guessed as target.
     """
     drop = _existing_names(drop, names, option_names["drop"])
     extra = _existing_names(extra, names, option_names["extra"])
@@ -47,6 +50,8 @@ def roles_of(
         raise ValueError(f"{name or 'The table'} has no feature columns.")
     if target is None and not needs_target:
         return Roles(None, drop, extra)
+    if target is None:
+        candidates = [each for each in candidates if each not in nested] or candidates
     chosen = _choose_target(target, candidates, names, option_names["target"])
     return Roles(chosen, drop, extra)
 

@@ -172,7 +172,8 @@ def open_table(
             f"{file.label} has no array y. If a column of X holds the classes, set "
             f"{option_names['target']} to its name, for example {names[-1]!r}."
         )
-    roles = roles_of(names, target, drop, extra, name, needs_target, option_names)
+    nested = file.nested_columns() if is_file else nested_columns(frame)
+    roles = roles_of(names, target, drop, extra, name, needs_target, option_names, nested)
     frame, nested, columns = _read_columns(file if is_file else frame, roles)
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows or no columns.")

@@ -75,8 +75,11 @@ def may_be_target(name: str, values: np.ndarray) -> bool:
     >>> may_be_target("id", np.arange(30)), may_be_target("size", np.array([3, 1, 3]))
     (False, True)
     """
+    values = quantities_of(name, values)[0]
     present = values[~is_missing(values)]
+    if values.dtype.kind == "M":
+        return False  # dates cannot be predicted
     if len(present) < (1 - MAX_MISSING) * len(values) or len(distinct_values(present)) < 2:
         return False
     ids = find_ids(name, values)
-    return ids is None or ids.is_kept
+    return ids is None or ids.is_kept or bool(unit_problem(name, values))

@@ -40,6 +40,8 @@ MIN_WORDS = 3.5  # of a free text, on average
 MAX_REPEATED = 0.9  # texts are encoded by frequency up to this ratio of distinct texts to rows
 MAX_EXAMPLES = 3  # values quoted in a message
 FISCAL_YEAR = re.compile(r"(\d{4})[-/](\d{2})")
+VERSION = re.compile(r"\d{1,2}\.0\.\d{1,2}|0\.\d{1,2}\.\d{1,2}")  # no day or month is 0
+SHORT_DATE = re.compile(r"\d{2}-\d{2}-\d{2}")  # the year may be first or last
 DATE_NAMES = ("date", "datum", "day", "dt", "fecha")
 
 
@@ -180,7 +182,7 @@ def _exceptions_note(others: list[Any], counts: Counter[Any], content: str) -> s
 
 def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
     found, others = _read(counts, written_date)
-    if not found or not _few(others, counts) or _are_fiscal_years(list(counts)):
+    if not found or not _few(others, counts) or _are_codes(list(counts)):
         return None
     order, utc, is_certain = order_and_zone((each, counts[key]) for key, each in found.items())
     days = {key: day_number(each, order, utc) for key, each in found.items()}
@@ -191,11 +193,17 @@ def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
     notes = [_exceptions_note([*unread, *others], counts, "dates")]
     if not is_certain:
         notes.append("the order of day and month is unclear; dates are read as day, month, year.")
+    short = next((each for each in map(str, found) if SHORT_DATE.fullmatch(each)), "")
+    if short and is_certain:
+        words = "day, month, year" if order == "dmy" else "month, day, year"
+        notes.append(f"dates such as {short!r} are read as {words}.")
     return Detected(_with_parts(DateColumn(order, utc), codes), " ".join(filter(None, notes)))
 
 
-def _are_fiscal_years(texts: list[Any]) -> bool:
-    """Return whether all texts are years and the last digits of the next year, such as 2012/13."""
+def _are_codes(texts: list[Any]) -> bool:
+    """Return whether texts are fiscal years such as 2012/13, or versions such as 10.0.2."""
+    if any(VERSION.fullmatch(str(each).strip()) for each in texts):
+        return True
     found = [FISCAL_YEAR.fullmatch(str(each).strip()) for each in texts]
     return len(found) > 1 and all(
         each is not None and (int(each[1]) + 1) % 100 == int(each[2]) for each in found

@@ -32,6 +32,7 @@ PATTERN = re.compile(
 )
 # Numbers without a unit among these are not multiples.
 MULTIPLES: dict[str, float] = {"k": 1e3, "m": 1e6, "mn": 1e6, "mio": 1e6, "bn": 1e9, "mrd": 1e9}
+MONEY_MULTIPLES = MULTIPLES | {"b": 1e9}
 # Units that can be converted into each other: the size of each in units of the first.
 FAMILIES: tuple[dict[str, float], ...] = (
     {"kg": 1, "g": 1e-3, "mg": 1e-6, "t": 1e3, "lb": 0.45359237, "lbs": 0.45359237,
@@ -52,11 +53,12 @@ MIN_GROUP_DIGITS = 3  # of a group of thousands
 
 
 class Quantity(NamedTuple):
-    """A number as written, and its unit ("" if it has none)."""
+    """A number as written, its unit ("" if it has none), and a multiple such as 1000 for "k"."""
 
     digits: str
     is_negative: bool
     unit: str
+    multiple: float = 1.0
 
 
 def quantity(value: Any) -> Quantity | None:
@@ -65,9 +67,9 @@ def quantity(value: Any) -> Quantity | None:
     Examples
     --------
     >>> quantity("€ 3.50"), quantity("(120)"), quantity("12 kg"), quantity("A 12")
-    (Quantity(digits='3.50', is_negative=False, unit='EUR'), \
-Quantity(digits='120', is_negative=True, unit=''), \
-Quantity(digits='12', is_negative=False, unit='kg'), None)
+    (Quantity(digits='3.50', is_negative=False, unit='EUR', multiple=1.0), \
+Quantity(digits='120', is_negative=True, unit='', multiple=1.0), \
+Quantity(digits='12', is_negative=False, unit='kg', multiple=1.0), None)
     """
     match = PATTERN.fullmatch(str(value).strip())
     if match is None or (match["open"] is None) != (match["close"] is None):
@@ -78,10 +80,13 @@ Quantity(digits='12', is_negative=False, unit='kg'), None)
     if len(signs) > 1:
         return None
     prefix, unit = (match["prefix"] or "").lower(), match["unit"] or ""
+    multiple = MONEY_MULTIPLES.get(unit.lower()) if prefix else None
+    if multiple is not None:
+        unit = ""  # "$41.4k" is 41400 dollars
     if prefix and unit and CURRENCIES.get(unit.lower()) != CURRENCIES[prefix]:
         return None
     unit = CURRENCIES.get(prefix or unit.lower(), unit)
-    return Quantity(match["number"], signs not in ([], ["+"]), unit)
+    return Quantity(match["number"], signs not in ([], ["+"]), unit, multiple or 1.0)
 
 
 def number_of(digits: str, decimal: str) -> float | None:
@@ -196,7 +201,8 @@ class QuantityColumn(ColumnEncoding):
         number = number_of(found.digits, self.decimal)
         if factor is None or number is None or not np.isfinite(number):
             return None
-        return -factor * number if found.is_negative else factor * number
+        number *= factor * found.multiple
+        return -number if found.is_negative else number
 
     def _factor(self, unit: str) -> float | None:
         """Return the size of a unit, which may not have been seen before, or None."""
