@@ -338,3 +338,16 @@ def test_multiples_of_amounts():
 def test_short_dates_have_a_note():
     found = detect("day", np.array([f"21-04-{i:02}" for i in range(1, 28)], dtype=object))
     assert found.note == "dates such as '21-04-01' are read as day, month, year."
+
+
+@pytest.mark.parametrize("dtype", [object, "datetime64[D]"])
+def test_new_dates_whose_order_the_training_rows_do_not_show(dtype):
+    days = np.datetime64("2020-01-01") + np.arange(60)
+    train = pd.DataFrame({"day": days.astype(str).astype(dtype)})
+    encoder = TableEncoder(missing="keep").fit(train)
+    new = pd.DataFrame({"day": ["03/04/2020", "25/12/2020", "12/25/2020", "4/4/2020", "x"]})
+    with pytest.warns(UserWarning, match=r"values: 2.*do not show the order of day and month"):
+        found = encoder.transform(new)
+    same = pd.DataFrame({"day": ["", "2020-12-25", "2020-12-25", "2020-04-04", ""]})
+    assert_array_equal(found, encoder.transform(same))
+    assert np.isnan(found[[0, 4]]).all()

@@ -79,7 +79,7 @@ def detect(name: str, values: np.ndarray) -> Detected:
     QuantityColumn(unit='%', decimal='.', factors={'%': 1.0})
     """
     if values.dtype.kind == "M":
-        return Detected(_with_parts(DateColumn(), DateColumn().codes(values)[:, 0]))
+        return Detected(_with_parts(DateColumn(""), DateColumn().codes(values)[:, 0]))
     if values.dtype.kind == "m":
         return Detected(DurationColumn())
     if values.dtype.kind in "iufb":
@@ -312,4 +312,4 @@ def _compact_dates(name: str, values: np.ndarray) -> DateColumn | None:
     if not len(present) or not np.all((present > 1e7) & (present < 1e8)):
         return None
     codes = DateColumn().codes(present.astype(np.int64).astype(object))[:, 0]
-    return None if np.isnan(codes).any() else _with_parts(DateColumn(), codes)
+    return None if np.isnan(codes).any() else _with_parts(DateColumn(""), codes)
