@@ -60,6 +60,8 @@ def test_ids_of_rows(name, values, reason):
         ("comment", texts(f"the parcel number {i} came too late" for i in range(N))),
         ("x", np.arange(10)),  # too few rows to tell
         ("width", np.arange(0, 3 * N, 3)),
+        ("size", np.array([-1.7e308, 1.7e308] * 10 + [0.0])),
+        ("size", np.r_[-1.7e308, 1.7e308, np.arange(30.0)]),
         # Distinct measurements in random order do not number the rows.
         ("score", RNG.permutation(N) + 5.0),
         ("heart_rate", RNG.permutation(N)),

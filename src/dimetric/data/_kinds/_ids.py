@@ -111,9 +111,9 @@ def _numbered_rows(
     if n_distinct < len(present):
         return _group(present, range(n_distinct), named)
     is_numbered = last_word in NUMBER_WORDS  # "row number", in contrast to "number of rooms"
-    steps = np.diff(present)
+    before, after = present[:-1], present[1:]  # a difference could overflow
     # Numbers in random order may be measurements, such as ranks, whatever their range is.
-    is_sorted = bool(np.all(steps > 0) or np.all(steps < 0))
+    is_sorted = bool(np.all(after > before) or np.all(after < before))
     if len(present) < MIN_ROWS or not (is_sorted or is_numbered):
         return None
     first, last = int(present.min()), int(present.max())
