@@ -92,8 +92,17 @@ def test_boolean_columns_accept_strings():
     encoder = TableEncoder().fit(pd.DataFrame({"new": [True, False, True]}))
     frame = pd.DataFrame({"new": ["True", "false", "TRUE"]})
     assert_array_equal(encoder.transform(frame), [[1], [0], [1]])
-    with pytest.raises(ValueError, match="holds 'maybe', but was numeric"):
+    with pytest.raises(ValueError, match="'new' was numeric during fit, but 1 of 2 values"):
         encoder.transform(pd.DataFrame({"new": ["True", "maybe"]}))
+
+
+@pytest.mark.parametrize(("missing", "expected"), [("impute", 2.0), ("keep", np.nan)])
+def test_texts_in_a_numeric_column_are_missing(missing, expected):
+    encoder = TableEncoder(missing=missing).fit(pd.DataFrame({"age": [1.0, 2.0, 9.0]}))
+    frame = pd.DataFrame({"age": ["3", "old", "1,500", "-"]}, dtype=object)
+    with pytest.warns(UserWarning, match="'age' that cannot be read as numbers.*values: 1"):
+        found = encoder.transform(frame)
+    assert_array_equal(found, [[3], [expected], [1500], [expected]])
 
 
 def test_arrays_pass_through():
@@ -123,7 +132,7 @@ def test_arrays_pass_through():
         ({"sise": [1.0], "colour": ["red"], "new": [True], "mark": ["x"]},
          "no column 'size'. Did you mean sise"),
         ({"mark": ["x"]}, "no column 'size' \\(2 more"),
-        (TRAIN | {"size": [1, "large", 2, 3]}, "'size' holds 'large', but was numeric"),
+        (TRAIN | {"size": [1, "large", 2, 3]}, "'size' was numeric during fit"),
         (TRAIN | {"size": [1, np.inf, 2, 3]}, "'size' holds infinite values"),
     ],
 )  # fmt: skip

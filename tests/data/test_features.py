@@ -76,3 +76,46 @@ def test_model_parts(model):
     alone = model_parts(PCA(1).fit(pd.DataFrame(X, columns=["u", "v"])))
     assert alone.scalers == []
     assert alone.encoder.column_names() == ["u", "v"]
+
+
+@pytest.mark.parametrize("rows_per_chunk", [4, 30])
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_values_that_are_not_numbers_become_missing(
+    rows_per_chunk, decimal, frame, tmp_path, monkeypatch
+):
+    table = frame.fillna(0.5)
+    model = table_pipeline(PCA(2), n_neighbors=None).fit(table[["a", "b", "colour"]])
+    separator = ";" if decimal == "," else ","
+    text = table.to_csv(index=False, sep=separator, decimal=decimal).splitlines()
+    for row, value in {3: "old", 17: "25%", 18: "5 kg"}.items():
+        text[row + 1] = separator.join([value, *text[row + 1].split(separator)[1:]])
+    (tmp_path / "new.csv").write_text("\n".join(text) + "\n")
+    monkeypatch.setattr("dimetric.data._files.CELLS_PER_CHUNK", 4 * rows_per_chunk)
+    reader = FeatureReader(model, TableFile.open(tmp_path / "new.csv"))
+    found = reader.complete_rows()
+    assert sorted(set(range(30)) - set(found.rows)) == [3, 17, 18]
+    np.testing.assert_allclose(found.features, model[:-1].transform(table.drop([3, 17, 18])))
+    assert (
+        "Values in column 'a' that cannot be read as numbers were treated as missing (number of "
+        "values: 3)."
+    ) in reader.notes()
+
+
+@pytest.mark.parametrize("rows_per_chunk", [4, 30])
+def test_a_numeric_column_of_texts_raises(rows_per_chunk, model, frame, tmp_path, monkeypatch):
+    table = frame.astype({"a": object}).assign(b=1.0)
+    table.loc[14:, "a"] = "old"
+    table.to_csv(tmp_path / "new.csv", index=False)
+    monkeypatch.setattr("dimetric.data._files.CELLS_PER_CHUNK", 4 * rows_per_chunk)
+    reader = FeatureReader(model, TableFile.open(tmp_path / "new.csv"))
+    expected = "16 of 30 values cannot be read as numbers, such as 'old' in data row 15"
+    with pytest.raises(ValueError, match=expected):
+        list(reader)
+
+
+@pytest.mark.filterwarnings("error")
+def test_chunks_with_texts_among_numbers_do_not_warn(tmp_path):
+    rows = [f"{i},{'x' if i % 9000 == 8999 else i}" for i in range(300_000)]
+    (tmp_path / "long.csv").write_text("a,flag\n" + "\n".join(rows) + "\n")
+    for _ in TableFile.open(tmp_path / "long.csv").chunks():
+        pass

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from dimetric import PCA, load, save
 from dimetric.data import TableEncoder
 from dimetric.data._fold_encoder import coded_table
+from dimetric.data._kinds._dates import DateColumn
 from dimetric.data._kinds._detect import detect
 from dimetric.data._kinds._quantities import QuantityColumn
 
@@ -307,3 +308,46 @@ def test_model_files_with_wrong_encodings_are_refused(tmp_path, name, field, wro
     rewrite(path, header, tensors)
     with pytest.raises(ValueError, match=r"encoding|must be|wrong"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"{2005 + i % 12}/{(6 + i % 12) % 100:02}" for i in range(60)],
+        [f"{2009 + i % 3}/{10 + i % 3}" for i in range(60)],
+        [f"10.{i % 3}.{i % 17}" for i in range(60)],
+        [f"10.{i % 12}.{10 + i % 15}" for i in range(60)],
+    ],
+)
+def test_fiscal_years_and_versions_are_not_dates(texts):
+    assert not isinstance(detect("x", np.array(texts, dtype=object)).encoding, DateColumn)
+
+
+def test_indian_groups_of_digits():
+    values = np.array(["₹1,23,456", "Rs. 12,34,567.50", "Rs 950"], dtype=object)
+    encoding = detect("price", values).encoding
+    assert encoding.codes(values)[:, 0].tolist() == [123456, 1234567.5, 950]
+
+
+def test_multiples_of_amounts():
+    values = np.array(["$41.4k", "$950", "($2m)", "$1.5B"], dtype=object)
+    encoding = detect("price", values).encoding
+    assert encoding.codes(values)[:, 0].tolist() == [41400, 950, -2e6, 1.5e9]
+
+
+def test_short_dates_have_a_note():
+    found = detect("day", np.array([f"21-04-{i:02}" for i in range(1, 28)], dtype=object))
+    assert found.note == "dates such as '21-04-01' are read as day, month, year."
+
+
+@pytest.mark.parametrize("dtype", [object, "datetime64[D]"])
+def test_new_dates_whose_order_the_training_rows_do_not_show(dtype):
+    days = np.datetime64("2020-01-01") + np.arange(60)
+    train = pd.DataFrame({"day": days.astype(str).astype(dtype)})
+    encoder = TableEncoder(missing="keep").fit(train)
+    new = pd.DataFrame({"day": ["03/04/2020", "25/12/2020", "12/25/2020", "4/4/2020", "x"]})
+    with pytest.warns(UserWarning, match=r"values: 2.*do not show the order of day and month"):
+        found = encoder.transform(new)
+    same = pd.DataFrame({"day": ["", "2020-12-25", "2020-12-25", "2020-04-04", ""]})
+    assert_array_equal(found, encoder.transform(same))
+    assert np.isnan(found[[0, 4]]).all()

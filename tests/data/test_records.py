@@ -206,3 +206,22 @@ def test_targets_with_a_unit_are_numbers():
     data = read_table(frame, "price")
     assert data.y.tolist() == [1000.0 * i for i in range(1, 31)]
     assert "Column 'price' is read as amounts in USD." in data.notes
+
+
+def test_amounts_of_different_currencies_are_a_problem_even_if_all_differ():
+    values = column([f"{'$€£'[i % 3]}{100 + 7 * i}" for i in range(300)])
+    record = record_of("price", values)[0]
+    assert record.problem == (
+        "Column 'price': it holds numbers of different units (EUR, GBP, USD)."
+    )
+
+
+def test_a_few_amounts_of_another_currency_are_missing():
+    values = column([f"${100 + i}" for i in range(600)] + ["5 EUR"] * 5)
+    record = record_of("price", values)[0]
+    assert (record.problem, record.n_missing, record.kind) == ("", 5, "amounts in USD")
+    assert "5 values cannot be read as amounts in USD" in record.note
+
+
+def test_range_has_no_negative_zero():
+    assert record_of("x", np.array([-1.0, -0.0]))[0].range == "-1 to 0"

@@ -9,7 +9,7 @@ from dimetric.advice._table_samples import TableSamples
 from dimetric.advice._target import read_target
 from dimetric.data._columns import ReadColumns
 from dimetric.data._files import TableFile
-from dimetric.data._records import ColumnRecord
+from dimetric.data._records import ColumnRecord, number_text
 from dimetric.data._samples import samples_of
 from dimetric.data._tables import Table, open_table
 
@@ -163,8 +163,9 @@ def _reading(rows: TableSamples, target_kind: str | None) -> str:
     """Return how the target would be read. Raise if it cannot be predicted."""
     found = read_target(rows, target_kind, option="--target-kind")
     if found.task.is_regression:
-        return f"{found.task.reading}, from {found.y.min():.4g} to {found.y.max():.4g}"
+        low, high = (number_text(float(each)) for each in (found.y.min(), found.y.max()))
+        return f"{found.task.reading}, from {low} to {high}"
     classes = class_counts(found.y, str(rows.target), "--target")
-    shown = [f"{name} ({count})" for name, count in list(classes.items())[:5]]
+    shown = [f"{name} ({count:,})" for name, count in list(classes.items())[:5]]
     more = ", ..." if len(classes) > len(shown) else ""
     return f"{len(classes)} classes: {', '.join(shown)}{more}"

@@ -18,6 +18,7 @@ from dimetric.data._files import TableFile, is_file_source
 from dimetric.data._missing import is_missing
 from dimetric.data._samples import samples_for_distances
 from dimetric.data._tables import open_table
+from dimetric.data._target_values import unit_problem
 from dimetric.supervision._groups import group_values
 from dimetric.supervision.labels import may_be_classes
 
@@ -271,6 +272,8 @@ def class_counts(y: np.ndarray, name: str, option: str = "target") -> dict[str, 
     values, counts = np.unique(y, return_counts=True)
     is_text = y.dtype.kind == "U"
     if not (len(values) <= len(y) // MIN_ROWS_PER_TEXT_CLASS if is_text else may_be_classes(y)):
+        if problem := unit_problem(name, y):
+            raise ValueError(problem)
         is_number = y.dtype.kind in "iuf"
         kind, remedy = ("numbers", "bin") if is_number else ("strings", "group")
         raise ValueError(

@@ -7,6 +7,7 @@ import numpy as np
 from dimetric._names import printable
 from dimetric.advice._table import MIN_ROWS_PER_TEXT_CLASS, TableSamples
 from dimetric.data._columns import MAX_NUMBER, parse_numbers, refuse_dates
+from dimetric.data._target_values import unit_problem
 from dimetric.report._task import READINGS, SCORE_NAMES, Task
 from dimetric.report._text import percent
 from dimetric.selection._class_scores import CLASS_SCORES, NUMBER_SCORES
@@ -173,6 +174,8 @@ def _parsed(y: np.ndarray, name: str, option: str) -> np.ndarray:
     numbers = parse_numbers(values)
     if numbers is not None and not np.isnan(numbers).any():
         return numbers
+    if problem := unit_problem(name, values):
+        raise ValueError(problem)
     text = next(each for each in values if np.isnan(_number(each)))
     raise ValueError(
         f"Column {name!r} holds {printable(repr(str(text)[:MAX_QUOTED_CHARACTERS]))}, which is not "

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dimetric.data._categories import UNKNOWN_CODE, category_codes, one_hot, one_hot_names
-from dimetric.data._columns import numeric_column
 from dimetric.data._kinds._encoding import ColumnEncoding
+from dimetric.data._numeric_column import numeric_column
 
 
 def column_features(
@@ -32,7 +32,8 @@ def column_features(
         codes = encoding.codes(values)
         return encoding.features(codes), encoding.n_unknown(values, codes)
     if categories is None:
-        return numeric_column(name, values)[:, None], 0
+        numbers, unread = numeric_column(name, values)
+        return numbers[:, None], int(unread.sum())
     codes = category_codes(values, categories)
     return one_hot(codes, len(categories)), int(np.sum(codes == UNKNOWN_CODE))
 

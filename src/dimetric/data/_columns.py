@@ -24,7 +24,6 @@ DATE_PATTERN = re.compile(
 MAX_DATES_CHECKED = 1000  # values of a column that are compared with DATE_PATTERN, to save time
 MAX_NUMBER = 1e150  # sums of squares of larger numbers overflow
 MAX_QUOTED_CHARACTERS = 40  # of a value quoted in a message
-BOOLEAN_TEXTS = {"true": 1.0, "false": 0.0}
 COMMA_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 LEADING_ZERO = re.compile(r"0\d+")  # a class named "01" is not the number 1
 CODE_DIGITS = 4  # a number with leading zeros and this many digits is a code, such as a zip code
@@ -189,7 +188,7 @@ def parse_numbers(values: np.ndarray) -> np.ndarray | None:
         if marks_missing(value, NUMBER_MISSING_MARKERS):
             continue
         try:
-            numbers[i] = float(_without_commas(value))
+            numbers[i] = float(without_commas(value))
         except (TypeError, ValueError):
             return None
         any_number = True
@@ -205,32 +204,6 @@ def is_number(value: Any) -> bool:
     (True, False)
     """
     return parse_numbers(_objects([value])) is not None
-
-
-def numeric_column(name: str, values: np.ndarray) -> np.ndarray:
-    """Return the values of a column that was numeric during fit. Raise if one is not a number."""
-    numbers = values
-    if values.dtype.kind not in "iufb":
-        parsed = None
-        if values.dtype.kind == "O":
-            # A chunk of a file may hold booleans as objects or strings.
-            as_numbers = [BOOLEAN_TEXTS.get(str(each).strip().lower(), each) for each in values]
-            parsed = parse_numbers(_objects(as_numbers))
-        if parsed is None and not is_missing(values).all():
-            text = next(
-                each
-                for each in values
-                if each is not None
-                and str(each).lower() not in BOOLEAN_TEXTS
-                and not is_number(each)
-            )
-            quoted = repr(str(text)[:MAX_QUOTED_CHARACTERS])
-            raise ValueError(f"Column {name!r} holds {quoted}, but was numeric during fit.")
-        numbers = np.full(len(values), np.nan) if parsed is None else parsed
-    numbers = numbers.astype(np.float64)
-    if np.any(np.isinf(numbers)):
-        raise ValueError(f"Column {name!r} holds infinite values. Replace them or drop the column.")
-    return numbers
 
 
 def check_magnitude(name: str, values: np.ndarray) -> None:
@@ -296,7 +269,7 @@ def _objects(values: list[Any]) -> np.ndarray:
     return array
 
 
-def _without_commas(value: Any) -> Any:
+def without_commas(value: Any) -> Any:
     """Remove the commas between thousands from a string that represents a number."""
     if not isinstance(value, str):
         return value

@@ -15,8 +15,9 @@ from dimetric._warnings import warn
 from dimetric.data._categories import unknown_categories_note
 from dimetric.data._column_features import column_feature_names, column_features, fill_features
 from dimetric.data._columns import columns_of, encodings_of, has_names, median, numeric_array
-from dimetric.data._kinds._encoding import ColumnEncoding
+from dimetric.data._kinds._encoding import ColumnEncoding, unread_note
 from dimetric.data._learn_column import column_notes, learn_column
+from dimetric.data._numeric_column import MAX_UNREAD, check_unread
 
 __all__ = ["TableEncoder"]
 
@@ -158,13 +159,16 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
             The features.
         """
         features, unknown = self.encode(X)
+        limit = MAX_UNREAD if self.missing == "keep" or self.imputes() else 0.0
         for name, count in unknown.items():
+            if name in self.numeric_columns():
+                check_unread(name, count, len(features), limit=limit)
             warn(self.unknown_note(name, count))
         self._check_missing(features)
         return features
 
     def encode(self, X: Any) -> tuple[np.ndarray, dict[str, int]]:
-        """Encode a table as features, and count unknown categories.
+        """Encode a table as features, and count unknown categories and unreadable values.
 
         Unlike :meth:`transform`, this method neither warns about unknown categories nor raises an
         error on missing values.
@@ -179,7 +183,8 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         X : ndarray of shape (n_samples, n_features)
             The features. Missing values are NaN unless ``missing="impute"``.
         unknown : dict of str to int
-            Number of values with an unknown category, for each column that has any.
+            Number of values with an unknown category, or that are not numbers in a numeric column,
+            for each column that has any.
         """
         check_is_fitted(self)
         unknown: dict[str, int] = {}
@@ -228,17 +233,15 @@ class TableEncoder(ArgumentErrorMixin, TransformerMixin, BaseEstimator):
         learned = zip(self.column_names(), self.categories_, self._encodings(), strict=True)
         return [name for name, *kinds in learned if any(each is not None for each in kinds)]
 
-    def unknown_note(self, name: str, n_values: int) -> str:
-        """Return a message that a column has values that were not seen or cannot be read.
+    def numeric_columns(self) -> set[str]:
+        """Return the names of the columns that hold plain numbers."""
+        return set(self.column_names()) - set(self.string_columns())
 
-        Parameters
-        ----------
-        name : str
-            Name of the column.
-        n_values : int
-            Number of these values.
-        """
+    def unknown_note(self, name: str, n_values: int) -> str:
+        """Return a message that `n_values` of a column were not seen or cannot be read."""
         encoding = dict(zip(self.column_names(), self._encodings(), strict=True))[name]
+        if name in self.numeric_columns():
+            return unread_note(name, "numbers", n_values)
         if encoding is None:
             return unknown_categories_note(name, n_values)
         return encoding.unknown_note(name, n_values)

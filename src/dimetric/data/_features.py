@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimetric._names import suggest
-from dimetric.data._columns import check_magnitude, columns_of
+from dimetric.data._columns import MAX_QUOTED_CHARACTERS, check_magnitude, columns_of
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._files import TableFile
 from dimetric.data._kinds._ids import find_ids
+from dimetric.data._numeric_column import check_unread, numeric_column
+from dimetric.data._roles import TARGET_NAMES
 from dimetric.data._samples import dropped_rows_note
-from dimetric.data._tables import TARGET_NAMES
 
 __all__ = ["CompleteRows", "FeatureBlock", "FeatureReader", "ModelParts", "model_parts"]
 
@@ -138,15 +139,16 @@ class FeatureReader:
         self.n_rows = self.n_incomplete = 0
         self._file, self._keep, self._option = file, list(dict.fromkeys(keep)), option
         self._n_unknown: dict[str, int] = {}
+        self._examples: dict[str, str] = {}
         self._ignored_columns: list[str] | None = None
 
     def __iter__(self) -> Iterator[FeatureBlock]:
         encoder, scalers, _ = self.parts
         for chunk in self._file.chunks(string_columns=[*encoder.string_columns(), *self._keep]):
             self._check_kept([str(each) for each in chunk])
-            features, n_unknown = encoder.encode(self._drop_ignored_columns(chunk))
-            for name, count in n_unknown.items():
-                self._n_unknown[name] = self._n_unknown.get(name, 0) + count
+            columns = self._drop_ignored_columns(chunk)
+            features, n_unknown = encoder.encode(columns)
+            self._count_unknown(columns, n_unknown)
             complete = ~np.isnan(features).any(axis=1)
             features = features[complete]
             if len(features):
@@ -159,6 +161,20 @@ class FeatureReader:
             self.n_incomplete += int(np.sum(~complete))
             kept = {each: _column_values(chunk[each]) for each in self._keep}
             yield FeatureBlock(features, complete, kept, rows)
+        # Only the whole table shows this: the rows of one chunk must not decide.
+        for name, example in self._examples.items():
+            check_unread(name, self._n_unknown[name], self.n_rows, example)
+
+    def _count_unknown(self, columns: Any, n_unknown: dict[str, int]) -> None:
+        """Add the numbers of unknown values in a chunk, and keep the first of numeric columns."""
+        for name, count in n_unknown.items():
+            is_first = name not in self._n_unknown and name in columns
+            self._n_unknown[name] = self._n_unknown.get(name, 0) + count
+            if is_first and name in self.parts.encoder.numeric_columns():
+                values = columns_of({name: columns[name]})[name]
+                i = int(np.argmax(numeric_column(name, values)[1]))
+                text = repr(str(values[i])[:MAX_QUOTED_CHARACTERS])
+                self._examples[name] = f", such as {text} in data row {self.n_rows + i + 1}"
 
     def complete_rows(
         self, function: Callable[[np.ndarray], np.ndarray] | None = None

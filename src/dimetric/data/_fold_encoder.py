@@ -7,9 +7,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from dimetric.data._categories import MISSING_CODE, UNKNOWN_CODE, category_codes, one_hot
-from dimetric.data._columns import columns_of, numeric_column
+from dimetric.data._columns import columns_of
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._kinds._encoding import ColumnEncoding
+from dimetric.data._numeric_column import numeric_column
 
 __all__ = ["CodedTable", "FoldEncoder", "coded_table"]
 
@@ -73,7 +74,7 @@ def _codes_of_columns(
             if part.shape[1] == 1:
                 encodings[len(n_categories)] = encoding
         elif categories is None:
-            part = numeric_column(name, columns[name])[:, None]
+            part = numeric_column(name, columns[name])[0][:, None]
         else:
             code = category_codes(columns[name], categories)
             part = np.where(code == MISSING_CODE, np.nan, code)[:, None]

@@ -21,7 +21,6 @@ from dimetric.data._missing import is_missing
 MAX_MISSING = 0.95  # fraction of missing values, above which a column is left out
 MIN_ROWS_FOR_FRACTION = 20  # in smaller tables, only columns without values are left out
 MAX_LISTED_ALIKE = 3  # columns that are left out for the same reason and listed one by one
-MAX_CLASSES_WITH_UNIT = 10  # distinct values of a target that may be classes, such as "5 %"
 LONGEST_VALUE = 40  # characters of an example
 
 
@@ -114,7 +113,7 @@ def record_of(name: str, values: np.ndarray) -> tuple[ColumnRecord, np.ndarray]:
         percent = min(99, round(100 * n_missing / n))
         reason = f"{percent} % of its values are missing"
         return _left_out(name, kind, n_missing, reason, **details), values
-    ids = _ids(name, values, found.encoding)
+    ids = None if found.problem else _ids(name, values, found.encoding)
     if ids is not None and ids.is_kept:
         details["note"] = f"Column {name!r}: {ids.reason}. {_group_hint(name)}"
     elif ids is not None:
@@ -148,32 +147,6 @@ def records_of(
         records.append(record)
     encodings = {each.name: each.encoding for each in records if each.encoding is not None}
     return records, ReadColumns(read, encodings)
-
-
-def quantities_of(values: np.ndarray) -> tuple[np.ndarray, str]:
-    """Return a target of percentages, amounts or other numbers with a unit as numbers.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,)
-        The target.
-
-    Returns
-    -------
-    values : ndarray of shape (n_rows,)
-        Numbers, or the target itself if it holds something else or few distinct values, which may
-        be classes.
-    content : str
-        What the numbers are, such as "percentages", or "".
-    """
-    if values.dtype.kind != "O" or len(set(map(str, values))) <= MAX_CLASSES_WITH_UNIT:
-        return values, ""
-    encoding = detect("", values).encoding
-    if not isinstance(encoding, QuantityColumn):
-        return values, ""
-    numbers = encoding.codes(values)[:, 0]
-    is_read = ~np.isnan(numbers) | is_missing(values)
-    return (numbers, encoding.content) if is_read.all() else (values, "")
 
 
 def record_notes(records: list[ColumnRecord]) -> list[str]:
@@ -239,7 +212,7 @@ def _described(values: np.ndarray, missing: np.ndarray, found: Detected) -> tupl
         return "true/false", "", n_distinct
     unit = encoding.unit if isinstance(encoding, QuantityColumn) else ""
     unit = "h" if isinstance(encoding, DurationColumn) else unit
-    return kind, f"{_number(low)} to {_number(high)} {unit}".strip(), n_distinct
+    return kind, f"{number_text(low)} to {number_text(high)} {unit}".strip(), n_distinct
 
 
 def _n_features(encoding: ColumnEncoding | None, values: np.ndarray, n_distinct: int) -> int:
@@ -285,9 +258,17 @@ def _about(name: str, note: str) -> str:
     return f"Column {name!r}: {note}" if note else ""
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
+    """Return a number for a message.
+
+    Examples
+    --------
+    >>> number_text(89594.2), number_text(0.123456), number_text(-0.0)
+    ('89594', '0.1235', '0')
+    """
     is_whole = abs(value) < 1e9 and (abs(value) >= 1e3 or value == round(value))
-    return f"{value:.0f}" if is_whole else f"{value:.4g}"
+    shown = f"{value:.0f}" if is_whole else f"{value:.4g}"
+    return "0" if shown == "-0" else shown
 
 
 def _shown(value: Any) -> str:

@@ -186,9 +186,9 @@ def _kept_rows(
         counts = {name: int(np.sum(mask & lost)) for name, mask in masks.items()}
         worst = max(counts, key=lambda each: counts[each])
         notes.append(
-            f"Missing values in {int(lost.sum())} of {n} rows are replaced by the median or most "
-            f"frequent value of the column. Columns affected: {len(masks)}, most of all {worst!r} "
-            f"({counts[worst]} values)."
+            f"Missing values in {int(lost.sum()):,} of {n:,} rows are replaced by the median or "
+            f"most frequent value of the column. Columns affected: {len(masks)}, most of all "
+            f"{worst!r} ({counts[worst]:,} values)."
         )
     return np.flatnonzero(~dropped), notes
 
@@ -207,7 +207,7 @@ def _costliest_column(masks: Mapping[str, np.ndarray], lost: np.ndarray) -> str:
 
 def dropped_rows_note(n_dropped: int, n_rows: int) -> str:
     """Return a message that rows with missing values were dropped."""
-    return f"Dropped {n_dropped} of {n_rows} rows because of missing values."
+    return f"Dropped {n_dropped:,} of {n_rows:,} rows because of missing values."
 
 
 def _as_target(values: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -1,6 +1,5 @@
 """Read tables from files or data frames: choose the target and the feature columns."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -8,20 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimetric._arguments import check_types
-from dimetric._names import suggest
 from dimetric.data._columns import ReadColumns, columns_of
 from dimetric.data._dataset import DataSet
 from dimetric.data._files import TableFile, is_file_source
 from dimetric.data._missing import MISSING_MARKERS
 from dimetric.data._problems import check_features, handle_problems, nested_records
 from dimetric.data._readers.nested import nested_columns
-from dimetric.data._records import ColumnRecord, quantities_of, record_notes, records_of
+from dimetric.data._records import ColumnRecord, record_notes, records_of
+from dimetric.data._roles import Roles, better_target, roles_of
 from dimetric.data._samples import build_data_set
+from dimetric.data._target_values import quantities_of
 
 __all__ = ["read_table"]
-
-COLUMN_NUMBER = re.compile(r"-?\d{1,9}")
-TARGET_NAMES = ("class", "target", "label", "y")  # names of a likely target column
 
 
 @check_types
@@ -60,7 +57,8 @@ def read_table(
         variable ``DIMETRIC_MAX_EXPANSION`` in SECURITY.md.
     target : str or int, optional
         Name or number of the target column. Negative numbers count from the last column. By
-        default, a column named "class", "target", "label" or "y", else the last column.
+        default, a column named "class", "target", "label" or "y", else the last column that is not
+        an identifier, a list, constant or almost empty.
     drop : iterable of str
         Columns to drop.
     extra : iterable of str
@@ -174,19 +172,20 @@ def open_table(
             f"{file.label} has no array y. If a column of X holds the classes, set "
             f"{option_names['target']} to its name, for example {names[-1]!r}."
         )
-    roles = _roles(names, target, drop, extra, name, needs_target, option_names)
-    nested: dict[str, str] = {}
-    if is_file:
-        nested = file.nested_columns()
-        frame = file.read(roles.target)
-    nested |= nested_columns(frame)
-    columns = columns_of(_without_columns(frame, [*roles.drop, *nested]), target=roles.target)
+    nested = file.nested_columns() if is_file else nested_columns(frame)
+    roles = roles_of(names, target, drop, extra, name, needs_target, option_names, nested)
+    frame, nested, columns = _read_columns(file if is_file else frame, roles)
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows or no columns.")
+    if target is None and roles.target is not None:
+        better = better_target(roles, columns)
+        if better != roles.target:
+            roles = roles._replace(target=better)
+            frame, nested, columns = _read_columns(file if is_file else frame, roles)
     notes = _notes_on_file(file, frame, list(columns)) if is_file else []
     if roles.target is not None:
-        columns[roles.target], content = quantities_of(columns[roles.target])
-        notes += [f"Column {roles.target!r} is read as {content}."] if content else []
+        columns[roles.target], note = quantities_of(roles.target, columns[roles.target])
+        notes += [note] if note else []
     others = {roles.target, *roles.extra}
     records, read = records_of(columns, [each for each in columns if each not in others])
     dropped = set(roles.drop)
@@ -201,6 +200,21 @@ def open_table(
     table = ReadColumns(used, read.encodings)
     check_features(table, others, records, name)
     return Table(table, roles.target, roles.extra, name or "", notes, records)
+
+
+def _read_columns(source: Any, roles: Roles) -> tuple[Any, dict[str, str], dict[str, np.ndarray]]:
+    """Return a file or data frame as a data frame, its nested columns, and the others as arrays."""
+    nested: dict[str, str] = {}
+    frame = source
+    if isinstance(source, TableFile):
+        nested = source.nested_columns()
+        frame = source.read(roles.target)
+    nested |= nested_columns(frame)
+    return (
+        frame,
+        nested,
+        columns_of(_without_columns(frame, [*roles.drop, *nested]), target=roles.target),
+    )
 
 
 def _without_columns(frame: Any, names: list[str]) -> Any:
@@ -219,36 +233,6 @@ def _checked_frame(source: Any) -> Any:
             f"{type(source).__name__}."
         )
     return source
-
-
-class _Roles(NamedTuple):
-    """The names of the columns that are not features."""
-
-    target: str | None
-    drop: list[str]
-    extra: list[str]
-
-
-def _roles(
-    names: list[str],
-    target: str | int | None,
-    drop: Iterable[str],
-    extra: Iterable[str],
-    name: str | None,
-    needs_target: bool,
-    option_names: Mapping[str, str],
-) -> _Roles:
-    """Check the names of the dropped and extra columns, and choose the target."""
-    drop = _existing_names(drop, names, option_names["drop"])
-    extra = _existing_names(extra, names, option_names["extra"])
-    others = {*extra, *drop}
-    candidates = [each for each in names if each not in others]
-    if not candidates:
-        raise ValueError(f"{name or 'The table'} has no feature columns.")
-    if target is None and not needs_target:
-        return _Roles(None, drop, extra)
-    chosen = _choose_target(target, candidates, names, option_names["target"])
-    return _Roles(chosen, drop, extra)
 
 
 def _notes_on_file(file: TableFile, frame: Any, names: list[str]) -> list[str]:
@@ -274,40 +258,3 @@ def _notes_on_classes(columns: dict[str, np.ndarray], target: str | None) -> lis
         "missing classes."
         for each in sorted(MISSING_MARKERS & classes)
     ]
-
-
-def _choose_target(
-    target: str | int | None, names: list[str], all_names: list[str], option: str
-) -> str:
-    if isinstance(target, str) and target not in all_names and COLUMN_NUMBER.fullmatch(target):
-        target = int(target)  # the command line passes column numbers as strings
-    if target is None:
-        return _likely_target(names)
-    if isinstance(target, str):
-        chosen = target
-    elif -len(all_names) <= target < len(all_names):
-        chosen = all_names[target]
-    else:
-        raise ValueError(
-            f"{option}: column number {target} is out of range. There are {len(all_names)} "
-            "columns, numbered from 0, or from -1 backwards."
-        )
-    return _existing_names([chosen], names, option)[0]
-
-
-def _likely_target(names: list[str]) -> str:
-    """Return the most likely target: the first match of TARGET_NAMES, else the last column."""
-    # An exact match has priority, then the last column that matches when case is ignored.
-    by_name = {each.lower(): each for each in names} | {each: each for each in names}
-    named = [each for each in names if not each.startswith("Unnamed: ")] or names
-    return next((by_name[each] for each in TARGET_NAMES if each in by_name), named[-1])
-
-
-def _existing_names(wanted: Iterable[str], names: Iterable[str], option: str) -> list[str]:
-    """Return column names as a list. Raise if a name does not exist."""
-    wanted, names = ([wanted] if isinstance(wanted, str) else list(wanted)), list(names)
-    known = set(names)
-    for each in wanted:
-        if each not in known:
-            raise ValueError(f"{option}: there is no column {each!r}. {suggest(each, names)}")
-    return wanted

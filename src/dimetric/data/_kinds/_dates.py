@@ -29,8 +29,9 @@ class DateColumn(ColumnEncoding):
 
     Attributes
     ----------
-    order : {"dmy", "mdy"}
-        The order of the parts of dates such as 1/2/2021.
+    order : {"dmy", "mdy", ""}
+        The order of the parts of dates such as 1/2/2021. It is "" if the training rows hold no
+        such dates. Then new ones are missing if both orders are possible.
     utc : bool
         Whether times are converted to UTC.
     parts : tuple of str
@@ -51,7 +52,9 @@ class DateColumn(ColumnEncoding):
 
     def is_valid(self) -> bool:
         """Return whether order and parts exist."""
-        return self.order in ("dmy", "mdy") and bool(self.parts) and set(self.parts) <= set(PARTS)
+        return (
+            self.order in ("dmy", "mdy", "") and bool(self.parts) and set(self.parts) <= set(PARTS)
+        )
 
     def codes(self, values: np.ndarray) -> np.ndarray:
         """Return the days since 1970-01-01."""
@@ -63,6 +66,16 @@ class DateColumn(ColumnEncoding):
         dates = microseconds.astype(np.int64).astype("datetime64[us]")
         dates[np.isnan(codes)] = np.datetime64("NaT")
         return dates
+
+    def unknown_note(self, name: str, n_values: int) -> str:
+        """Return a message about values that cannot be read."""
+        note = super().unknown_note(name, n_values)
+        if self.order:
+            return note
+        return (
+            f"{note} Dates such as 3/4/2020 cannot be read, because the training rows do not show "
+            "the order of day and month. Write them as 2020-04-03."
+        )
 
     def fitted(self, codes: np.ndarray) -> Self:
         """Return an encoding whose elapsed days count from the first date in the training rows."""

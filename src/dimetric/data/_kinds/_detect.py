@@ -1,5 +1,6 @@
 """Decide what a column holds: dates, times, durations, numbers with units, or texts."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,11 +33,15 @@ from dimetric.data._missing import NUMBER_MISSING_MARKERS, is_missing, marks_mis
 MAX_CATEGORIES = 50  # of a column; the limit does not depend on the number of rows
 MAX_EXCEPTIONS = 0.1  # fraction of values that may differ in kind from the others
 MAX_MARKED = 0.4  # the same, if these values are one to three distinct texts
+MAX_FOREIGN = 0.01  # fraction of values of another unit, such as a few euros among dollars
 MIN_NUMBERS = 10  # distinct numbers, for a column with some texts to be numeric
 N_TRIED = 100  # values of a column that must mostly fit a kind, before all are read
 MIN_WORDS = 3.5  # of a free text, on average
 MAX_REPEATED = 0.9  # texts are encoded by frequency up to this ratio of distinct texts to rows
 MAX_EXAMPLES = 3  # values quoted in a message
+FISCAL_YEAR = re.compile(r"(\d{4})[-/](\d{2})")
+VERSION = re.compile(r"\d{1,2}\.0\.\d{1,2}|0\.\d{1,2}\.\d{1,2}")  # no day or month is 0
+SHORT_DATE = re.compile(r"\d{2}-\d{2}-\d{2}")  # the year may be first or last
 DATE_NAMES = ("date", "datum", "day", "dt", "fecha")
 
 
@@ -74,7 +79,7 @@ def detect(name: str, values: np.ndarray) -> Detected:
     QuantityColumn(unit='%', decimal='.', factors={'%': 1.0})
     """
     if values.dtype.kind == "M":
-        return Detected(_with_parts(DateColumn(), DateColumn().codes(values)[:, 0]))
+        return Detected(_with_parts(DateColumn(""), DateColumn().codes(values)[:, 0]))
     if values.dtype.kind == "m":
         return Detected(DurationColumn())
     if values.dtype.kind in "iufb":
@@ -177,18 +182,32 @@ def _exceptions_note(others: list[Any], counts: Counter[Any], content: str) -> s
 
 def _dates(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
     found, others = _read(counts, written_date)
-    if not found or not _few(others, counts):
+    if not found or not _few(others, counts) or _are_codes(list(counts)):
         return None
     order, utc, is_certain = order_and_zone((each, counts[key]) for key, each in found.items())
     days = {key: day_number(each, order, utc) for key, each in found.items()}
     codes = np.array([each for each in days.values() if each is not None])
-    if not len(codes):
-        return None
     unread = [key for key, each in days.items() if each is None]
+    if not len(codes) or not _few([*unread, *others], counts):
+        return None
     notes = [_exceptions_note([*unread, *others], counts, "dates")]
     if not is_certain:
         notes.append("the order of day and month is unclear; dates are read as day, month, year.")
+    short = next((each for each in map(str, found) if SHORT_DATE.fullmatch(each)), "")
+    if short and is_certain:
+        words = "day, month, year" if order == "dmy" else "month, day, year"
+        notes.append(f"dates such as {short!r} are read as {words}.")
     return Detected(_with_parts(DateColumn(order, utc), codes), " ".join(filter(None, notes)))
+
+
+def _are_codes(texts: list[Any]) -> bool:
+    """Return whether texts are fiscal years such as 2012/13, or versions such as 10.0.2."""
+    if any(VERSION.fullmatch(str(each).strip()) for each in texts):
+        return True
+    found = [FISCAL_YEAR.fullmatch(str(each).strip()) for each in texts]
+    return len(found) > 1 and all(
+        each is not None and (int(each[1]) + 1) % 100 == int(each[2]) for each in found
+    )
 
 
 def _times(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
@@ -211,6 +230,8 @@ def _quantities(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
     found, others = _read(counts, _quantity_of)
     if not found or not _few(others, counts):
         return None
+    found, foreign = _without_rare_units(found, counts)
+    others += foreign
     units: Counter[str] = Counter()
     for key, each in found.items():
         units[each.unit] += counts[key]
@@ -240,6 +261,22 @@ def _quantities(values: np.ndarray, counts: Counter[Any]) -> Detected | None:
         n_plain = units[""]
         notes.append(f"{n_plain} values without a unit are read as {unit}.")
     return Detected(encoding, " ".join(filter(None, notes)))
+
+
+def _without_rare_units(
+    found: dict[Any, Any], counts: Counter[Any]
+) -> tuple[dict[Any, Any], list[Any]]:
+    """Return the quantities without those of rare units that cannot be converted, and the rest."""
+    units: Counter[str] = Counter()
+    for key, each in found.items():
+        units[each.unit] += counts[key]
+    main = next((each for each, _ in units.most_common() if each), "")
+    foreign = {each for each in units if unit_factors(Counter({main: 2, each: 1})) is None}
+    n_foreign = sum(units[each] for each in foreign)
+    if not main or n_foreign > MAX_FOREIGN * sum(units.values()):
+        return found, []
+    kept = {key: each for key, each in found.items() if each.unit not in foreign}
+    return kept, [key for key in found if key not in kept]
 
 
 def _quantity_of(value: Any) -> Any:
@@ -275,4 +312,4 @@ def _compact_dates(name: str, values: np.ndarray) -> DateColumn | None:
     if not len(present) or not np.all((present > 1e7) & (present < 1e8)):
         return None
     codes = DateColumn().codes(present.astype(np.int64).astype(object))[:, 0]
-    return None if np.isnan(codes).any() else _with_parts(DateColumn(), codes)
+    return None if np.isnan(codes).any() else _with_parts(DateColumn(""), codes)

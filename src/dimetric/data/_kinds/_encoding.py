@@ -66,15 +66,27 @@ class ColumnEncoding:
 
     def unknown_note(self, name: str, n_values: int) -> str:
         """Return a message about the values that :meth:`n_unknown` counts."""
-        return (
-            f"Values in column {name!r} that cannot be read as {self.content} were treated as "
-            f"missing (number of values: {n_values})."
-        )
+        return unread_note(name, self.content, n_values)
 
     @property
     def content(self) -> str:
         """What the column holds, in the plural."""
         return "numbers"
+
+
+def unread_note(name: str, content: str, n_values: int) -> str:
+    """Return a message that values of a column cannot be read.
+
+    Examples
+    --------
+    >>> unread_note("age", "numbers", 2)
+    "Values in column 'age' that cannot be read as numbers were treated as missing (number of \
+values: 2)."
+    """
+    return (
+        f"Values in column {name!r} that cannot be read as {content} were treated as missing "
+        f"(number of values: {n_values})."
+    )
 
 
 def mapped_numbers(values: np.ndarray, parse: Callable[[Any], float | None]) -> np.ndarray:

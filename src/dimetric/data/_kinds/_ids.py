@@ -21,7 +21,8 @@ ROW_ID_NAMES = ("", "id", "index", "no", "nr", "row", "rownames", "rowid", "#", 
 ID_WORDS = {"id", "ids", "uuid", "guid", "uid", "pk", "oid", "identifier"}
 NUMBER_WORDS = {"no", "nr", "num", "number", "nummer", "index", "idx", "row", "code", "ref"}
 CONTACT_WORDS = {"phone", "telephone", "tel", "telefon", "mobile", "fax", "email", "mail"}
-CONTACT_WORDS |= {"iban", "ssn", "passport", "url", "website"}
+CONTACT_WORDS |= {"iban", "ssn", "passport"}
+WEB_WORDS = {"url", "website"}
 JOINED_ID = re.compile(
     r"(customer|client|user|order|patient|account|product|person|subject|member|invoice|session|"
     r"transaction|employee|student|passenger|case|record|sample|item|visit)id"
@@ -84,47 +85,55 @@ def find_ids(name: str, values: np.ndarray) -> IdColumn | None:
         return None
     distinct = {str(each) for each in present.tolist()} if is_text else set(present.tolist())
     is_unique = len(distinct) >= MIN_DISTINCT * len(present)
+    *_, last_word = ["", *(each.lower() for each in WORDS.findall(name))]
     words = {each.lower() for each in WORDS.findall(name)}
     named = plain in ROW_ID_NAMES or bool(words & ID_WORDS) or bool(JOINED_ID.search(plain))
     if is_unique and named:
         return IdColumn("it looks like a row identifier")
-    if words & CONTACT_WORDS and (is_unique or (is_text and len(distinct) > 2)):
+    if words & WEB_WORDS and is_text and is_unique:
+        return IdColumn("it holds web addresses")
+    if words & CONTACT_WORDS and (is_unique or (is_text and len(distinct) >= MIN_GROUPS)):
         return IdColumn("it holds contact data", not is_unique)
     if not is_text:
-        return _numbered_rows(present, words, named, len(distinct))
+        return _numbered_rows(present, words, last_word, named, len(distinct))
     content = _pattern(present)
     if content and len(distinct) > 2:
         return IdColumn(f"it holds {content}", not is_unique)
     if len(distinct) <= MIN_DISTINCT_TEXTS * len(present) or len(present) < MIN_ROWS:
         return _group(present, distinct, named)
-    return _codes_or_names(present, words)
+    return _codes_or_names(present, last_word)
 
 
 def _numbered_rows(
-    present: np.ndarray, words: set[str], named: bool, n_distinct: int
+    present: np.ndarray, words: set[str], last_word: str, named: bool, n_distinct: int
 ) -> IdColumn | None:
     """Return why integers number rows or groups, or None if they do not."""
     if n_distinct < len(present):
         return _group(present, range(n_distinct), named)
+    is_numbered = last_word in NUMBER_WORDS  # "row number", in contrast to "number of rooms"
+    before, after = present[:-1], present[1:]  # a difference could overflow
+    # Numbers in random order may be measurements, such as ranks, whatever their range is.
+    is_sorted = bool(np.all(after > before) or np.all(after < before))
+    if len(present) < MIN_ROWS or not (is_sorted or is_numbered):
+        return None
     first, last = int(present.min()), int(present.max())
     is_dense = len(present) >= MIN_DENSITY * (last - first + 1)
-    if len(present) >= MIN_ROWS and is_dense and not words & COUNTED_WORDS:
+    if is_dense and not words & COUNTED_WORDS:
         return IdColumn(f"it numbers the rows from {first} to {last}")
-    if words & NUMBER_WORDS and len(present) >= MIN_ROWS and bool(np.all(np.diff(present) > 0)):
-        return IdColumn("it looks like a row identifier")
-    return None
+    return IdColumn("it looks like a row identifier") if is_numbered and is_sorted else None
 
 
 def _group(present: np.ndarray, distinct: "set[str] | range", named: bool) -> IdColumn | None:
     """Return why a column names groups, or None if it does not."""
     repeats = len(present) / max(1, len(distinct))
-    if not named or len(distinct) < MIN_NAMED_GROUPS or repeats < MIN_REPEATS:
+    is_many = len(distinct) >= MIN_GROUPS
+    if not named or len(distinct) < MIN_NAMED_GROUPS or (repeats < MIN_REPEATS and not is_many):
         return None
     reason = f"it names {len(distinct):,} groups of rows"
-    return IdColumn(reason, True, len(distinct) < MIN_GROUPS)
+    return IdColumn(reason, True, not is_many)
 
 
-def _codes_or_names(present: np.ndarray, words: set[str]) -> IdColumn | None:
+def _codes_or_names(present: np.ndarray, last_word: str) -> IdColumn | None:
     """Return why distinct texts are codes or names, or None if they are free texts."""
     texts = [str(each).strip() for each in present.tolist()]
     n_words = sum(len(each.split()) for each in texts) / len(texts)
@@ -132,7 +141,8 @@ def _codes_or_names(present: np.ndarray, words: set[str]) -> IdColumn | None:
         return None
     shapes = {re.sub(r"[^\W\d_]", "A", re.sub(r"\d+", "9", each)) for each in texts}
     has_digits = sum(any(map(str.isdigit, each)) for each in texts) >= MIN_MATCHES * len(texts)
-    if has_digits and (len(shapes) <= max(3, MAX_TEMPLATES * len(texts)) or words & NUMBER_WORDS):
+    is_alike = len(shapes) <= max(3, MAX_TEMPLATES * len(texts))
+    if has_digits and (is_alike or last_word in NUMBER_WORDS):
         return IdColumn("it holds a different code in nearly every row")
     return IdColumn("it holds a different text in nearly every row, like a name")
 

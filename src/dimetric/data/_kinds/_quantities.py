@@ -12,11 +12,12 @@ from dimetric.data._kinds._encoding import ColumnEncoding, mapped_numbers
 
 SPACES = "\u00a0\u202f\u2009'’ "  # also between thousands
 NUMBER = (
-    rf"(?:\d{{1,3}}(?:[{SPACES}.,]\d{{3}})+(?:[.,]\d+)?|\d+(?:[.,]\d*)?|[.,]\d+)"
+    rf"(?:\d{{1,2}}(?:,\d{{2}})+,\d{{3}}(?:\.\d+)?|\d{{1,3}}(?:[{SPACES}.,]\d{{3}})+(?:[.,]\d+)?|\d+(?:[.,]\d*)?|[.,]\d+)"
     r"(?:[eE][+-]?\d{1,3})?"
 )
 SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW"}
 SIGNS |= {"us$": "USD", "a$": "AUD", "c$": "CAD", "r$": "BRL", "fr.": "CHF", "fr": "CHF"}
+SIGNS |= {"rs.": "INR", "rs": "INR", "rp.": "IDR", "rp": "IDR"}
 CODES = (
     "USD EUR GBP JPY INR RUB KRW CHF AUD CAD NZD SEK NOK DKK PLN CZK HUF TRY CNY RMB HKD SGD MXN "
     "BRL ZAR THB IDR MYR PHP ILS AED SAR RON BGN UAH CLP COP ARS EGP VND TWD"
@@ -31,6 +32,7 @@ PATTERN = re.compile(
 )
 # Numbers without a unit among these are not multiples.
 MULTIPLES: dict[str, float] = {"k": 1e3, "m": 1e6, "mn": 1e6, "mio": 1e6, "bn": 1e9, "mrd": 1e9}
+MONEY_MULTIPLES = MULTIPLES | {"b": 1e9}
 # Units that can be converted into each other: the size of each in units of the first.
 FAMILIES: tuple[dict[str, float], ...] = (
     {"kg": 1, "g": 1e-3, "mg": 1e-6, "t": 1e3, "lb": 0.45359237, "lbs": 0.45359237,
@@ -51,11 +53,12 @@ MIN_GROUP_DIGITS = 3  # of a group of thousands
 
 
 class Quantity(NamedTuple):
-    """A number as written, and its unit ("" if it has none)."""
+    """A number as written, its unit ("" if it has none), and a multiple such as 1000 for "k"."""
 
     digits: str
     is_negative: bool
     unit: str
+    multiple: float = 1.0
 
 
 def quantity(value: Any) -> Quantity | None:
@@ -64,9 +67,9 @@ def quantity(value: Any) -> Quantity | None:
     Examples
     --------
     >>> quantity("€ 3.50"), quantity("(120)"), quantity("12 kg"), quantity("A 12")
-    (Quantity(digits='3.50', is_negative=False, unit='EUR'), \
-Quantity(digits='120', is_negative=True, unit=''), \
-Quantity(digits='12', is_negative=False, unit='kg'), None)
+    (Quantity(digits='3.50', is_negative=False, unit='EUR', multiple=1.0), \
+Quantity(digits='120', is_negative=True, unit='', multiple=1.0), \
+Quantity(digits='12', is_negative=False, unit='kg', multiple=1.0), None)
     """
     match = PATTERN.fullmatch(str(value).strip())
     if match is None or (match["open"] is None) != (match["close"] is None):
@@ -77,10 +80,13 @@ Quantity(digits='12', is_negative=False, unit='kg'), None)
     if len(signs) > 1:
         return None
     prefix, unit = (match["prefix"] or "").lower(), match["unit"] or ""
+    multiple = MONEY_MULTIPLES.get(unit.lower()) if prefix else None
+    if multiple is not None:
+        unit = ""  # "$41.4k" is 41400 dollars
     if prefix and unit and CURRENCIES.get(unit.lower()) != CURRENCIES[prefix]:
         return None
     unit = CURRENCIES.get(prefix or unit.lower(), unit)
-    return Quantity(match["number"], signs not in ([], ["+"]), unit)
+    return Quantity(match["number"], signs not in ([], ["+"]), unit, multiple or 1.0)
 
 
 def number_of(digits: str, decimal: str) -> float | None:
@@ -90,12 +96,18 @@ def number_of(digits: str, decimal: str) -> float | None:
     --------
     >>> number_of("1.200,5", ","), number_of("1'200", "."), number_of("1,5", ".")
     (1200.5, 1200.0, None)
+    >>> number_of("12,34,567.5", ".")  # Indian groups
+    1234567.5
     """
     whole, sign, fraction = digits.partition(decimal)
     if decimal in fraction:
         return None
     first, *groups = re.split(rf"[{SPACES},.]", whole)
-    if any(len(each) != MIN_GROUP_DIGITS for each in groups) or (groups and len(first) > 3):
+    sizes = {len(each) for each in groups[:-1]}
+    is_indian = decimal == "." and sizes == {2}  # 1,23,456 is 123456
+    if not is_indian and (sizes - {MIN_GROUP_DIGITS} or (groups and len(first) > 3)):
+        return None
+    if groups and len(groups[-1]) != MIN_GROUP_DIGITS:
         return None
     try:
         return float("".join((first, *groups)) + (f".{fraction}" if sign else ""))
@@ -189,7 +201,8 @@ class QuantityColumn(ColumnEncoding):
         number = number_of(found.digits, self.decimal)
         if factor is None or number is None or not np.isfinite(number):
             return None
-        return -factor * number if found.is_negative else factor * number
+        number *= factor * found.multiple
+        return -number if found.is_negative else number
 
     def _factor(self, unit: str) -> float | None:
         """Return the size of a unit, which may not have been seen before, or None."""

@@ -122,11 +122,15 @@ def day_number(written: WrittenDate, order: str, utc: bool) -> float | None:
     ----------
     written : WrittenDate
         The date.
-    order : {"dmy", "mdy"}
-        The order of the parts of dates such as 1/2/2021.
+    order : {"dmy", "mdy", ""}
+        The order of the parts of dates such as 1/2/2021. If it is "", which means unknown, only
+        dates that are the same day in both orders, or a day in one order, are read.
     utc : bool
         Whether to convert times to UTC. Otherwise, they stay local times.
     """
+    if not order and not written.is_ordered:
+        either = {day_number(written, each, utc) for each in ("dmy", "mdy")} - {None}
+        return either.pop() if len(either) == 1 else None
     year, month, day = written.parts
     if not written.is_ordered:
         first, second, year = written.parts
@@ -142,6 +146,8 @@ def day_number(written: WrittenDate, order: str, utc: bool) -> float | None:
 
 def order_and_zone(texts: Iterable[tuple[WrittenDate, int]]) -> tuple[str, bool, bool]:
     """Return the order of day and month in a column, whether zones differ, and if it is certain.
+
+    The order is "" if all dates are written in a way that leaves no doubt, such as 2021-03-05.
 
     Parameters
     ----------
@@ -160,7 +166,9 @@ def order_and_zone(texts: Iterable[tuple[WrittenDate, int]]) -> tuple[str, bool,
         for order in fits:
             fits[order] += count * (day_number(written, order, False) is not None)
     utc = len(offsets) > 1
-    if not firsts or fits["dmy"] != fits["mdy"]:
+    if not firsts:
+        return "", utc, True
+    if fits["dmy"] != fits["mdy"]:
         return max(fits, key=lambda each: fits[each]), utc, True
     # All numbers are at most 12. Days that are all equal, such as first days of months, are days.
     if (len(firsts) == 1) != (len(seconds) == 1):

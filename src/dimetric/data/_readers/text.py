@@ -94,9 +94,10 @@ class TextReader(Reader):
         ]
         options["dtype"] = {head.columns[i] if self.dialect.header else i: str for i in positions}
         rows = max(1, cells_per_chunk // max(1, head.shape[1]))
-        with library.read_csv(self.file.path, chunksize=rows, **options) as chunks:
+        options |= {"chunksize": rows, "low_memory": False}  # one type for the column of a chunk
+        with library.read_csv(self.file.path, **options) as chunks:
             for chunk in chunks:
-                yield _parse_thousands(_with_names(chunk), self.dialect, string_columns)
+                yield _parse_thousands(_with_names(chunk), self.dialect, string_columns, True)
 
     def notes(self) -> list[str]:
         """Return messages about skipped lines and a missing header."""
@@ -157,10 +158,24 @@ class TextReader(Reader):
             raise ValueError(error_text(error)) from error
 
 
-def _parse_thousands(frame: Any, dialect: Dialect, string_columns: Iterable[str]) -> Any:
+def _parse_thousands(
+    frame: Any, dialect: Dialect, string_columns: Iterable[str], by_value: bool = False
+) -> Any:
     """Convert columns of numbers such as "1.234,5" from strings to floats.
 
     The ``thousands`` option of pandas would also read the date 1.2.2020 as a number.
+
+    Parameters
+    ----------
+    frame : data frame
+        The table.
+    dialect : Dialect
+        Its decimal sign.
+    string_columns : iterable of str
+        Columns that stay strings.
+    by_value : bool
+        Whether to convert the numbers of a column even if other values are not numbers. So the
+        other rows of a chunk do not decide how a number is read.
     """
     if dialect.decimal != ",":
         return frame
@@ -169,10 +184,12 @@ def _parse_thousands(frame: Any, dialect: Dialect, string_columns: Iterable[str]
             continue
         values = frame[name].astype(str).str.strip()
         present = (frame[name].notna() & ~values.isin(NUMBER_MISSING_MARKERS)).to_numpy()
-        if present.any() and values[present].str.fullmatch(GROUPED_NUMBER.pattern).all():
-            plain = values[present].str.replace(".", "", regex=False)
-            numbers = np.full(len(frame), np.nan)
-            numbers[present] = plain.str.replace(",", ".", regex=False).astype(float)
+        matches = values.str.fullmatch(GROUPED_NUMBER.pattern).to_numpy(dtype=bool) & present
+        is_numeric = (matches == present).all()
+        if matches.any() and (is_numeric or by_value):
+            plain = values[matches].str.replace(".", "", regex=False)
+            numbers = np.full(len(frame), np.nan) if is_numeric else frame[name].to_numpy(object)
+            numbers[matches] = plain.str.replace(",", ".", regex=False).astype(float)
             frame[name] = numbers
     return frame
 
