@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric.cli._apply import EscapeFormulas, formula_notes
+from dimetric.cli._checks import refuse_folder, refuse_inputs
 from dimetric.cli._options import (
     Auto,
     Data,
@@ -215,6 +216,8 @@ def _checked_files(
 
     files = out or [Path(f"{tables_name(data)}-{name}.png")]
     for file in files:
+        refuse_folder(file, "plot.png")
+        refuse_inputs(file, data)
         if not is_picture(file) and not is_writable_table(file):
             raise ValueError(
                 f"Unsupported file type: {file}. Use {', '.join(PICTURE_EXTENSIONS)} for a plot, "
