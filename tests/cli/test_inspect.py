@@ -1,12 +1,15 @@
 """The verb ``inspect``."""
 
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dimetric._names import joined_names
 from dimetric.advice import _inspect
+from dimetric.cli._options import split_names
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -96,3 +99,39 @@ def test_auto_accepts_what_inspect_proposes(run, customers, tmp_path):
     again = run("predict", out, customers, "--json", "--out", tmp_path / "p.csv")
     assert again.exit_code == 0
     assert pd.read_csv(tmp_path / "p.csv")["prediction"].notna().all()
+
+
+def test_names_with_commas_and_quotes_can_be_given(run, tmp_path):
+    path = tmp_path / "odd.csv"
+    rng, n = np.random.default_rng(0), 60
+    odd = [f"{i} {'kg' if i % 2 else '$'}" for i in range(n)]
+    names = ["it's, odd", 'a "b"', "-neg"]
+    frame = pd.DataFrame(rng.normal(size=(n, 2)), columns=["x", "z, w"])
+    frame = frame.assign(**dict.fromkeys(names, odd), kind=["u", "v"] * (n // 2))
+    frame.to_csv(path, index=False)
+    found = json.loads(run("inspect", path, "--json").stdout)
+    words = shlex.split(found["command"])
+    dropped = words[words.index("--drop") + 1] if "--drop" in words else words[-1]
+    assert split_names(dropped.removeprefix("--drop=")) == names
+    again = json.loads(run("inspect", *words[2:], "--json").stdout)
+    assert (again["problems"], again["features"]) == ([], 2)
+    message = str(run("fit", path, "--out", tmp_path / "a.dimetric").exception)
+    option = shlex.split(message.partition("or add ")[2].partition(" (or --auto")[0])
+    done = run("fit", path, "--out", tmp_path / "a.dimetric", *option)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('"a, b",c', ["a, b", "c"]),
+        (' x , "y ""z""" ,', ["x", 'y "z"']),
+        ("it's,5\" pipe", ["it's", '5" pipe']),
+        ("", None),
+        (" , ", None),
+    ],
+)
+def test_split_names(text, names):
+    assert split_names(text) == names
+    if names is not None:
+        assert split_names(joined_names(names)) == names

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimetric._arrays.namespaces import to_host
+from dimetric.advice._colors import Colors, colors_of
 from dimetric.advice._model import table_pipeline
 from dimetric.advice._table import TableSamples
 from dimetric.learners.pca import PCA
-from dimetric.plot._labels import are_numbers
 from dimetric.quality._embedding import EmbeddingQuality, embedding_quality
 
 __all__ = ["EmbeddedTable", "embed_table", "needs_classes"]
@@ -49,6 +49,8 @@ class EmbeddedTable(NamedTuple):
         Time of the embedding.
     notes : list of str
         Sentences about the data and the method, with the warnings of the method.
+    colors : Colors or None
+        What sets the colours of the rows in a plot.
     """
 
     table: TableSamples
@@ -57,6 +59,7 @@ class EmbeddedTable(NamedTuple):
     quality: EmbeddingQuality | None
     seconds: float
     notes: list[str]
+    colors: Colors | None = None
 
 
 def embed_table(
@@ -123,11 +126,14 @@ def embed_table(
     started = perf_counter()
     Z, method_notes = _embed(model, X, table.y, n_components, sample)
     seconds = perf_counter() - started
+    colors = None if table.y is None else colors_of(str(table.target), table.y)
     quality, quality_notes = None, list[str]()
     if scores:
         say("Quality scores")
-        quality, quality_notes = _quality(X, Z, table.y, n_neighbors, random_state)
-    return EmbeddedTable(table, X, Z, quality, seconds, notes + method_notes + quality_notes)
+        classes = None if colors is None else colors.classes
+        quality, quality_notes = _quality(X, Z, classes, n_neighbors, random_state)
+    notes += method_notes + quality_notes
+    return EmbeddedTable(table, X, Z, quality, seconds, notes, colors)
 
 
 def needs_classes(model: Any) -> bool:
@@ -201,7 +207,7 @@ def _embed(
 
 
 def _quality(
-    X: np.ndarray, Z: np.ndarray, y: np.ndarray | None, n_neighbors: int, seed: int
+    X: np.ndarray, Z: np.ndarray, classes: np.ndarray | None, n_neighbors: int, seed: int
 ) -> tuple[EmbeddingQuality | None, list[str]]:
     """Return the scores of an embedding (None if it has too few rows) and notes about them."""
     n = len(X)
@@ -217,7 +223,6 @@ def _quality(
     if n > MAX_EXACT_ROWS:
         sample_size = int(np.clip(MAX_SCORED_PAIRS // n, MIN_SAMPLE, MAX_SAMPLE))
         notes.append(f"The scores are means over a random {sample_size:,} of {n:,} rows.")
-    classes = None if y is None or are_numbers(y) else y
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         quality = embedding_quality(
