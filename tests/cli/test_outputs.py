@@ -358,3 +358,42 @@ def test_a_model_given_as_the_table(wine, model, error_of, verb):
         f"dimetric: {model} is a model, not a table. Run `dimetric info {model}` to see what it "
         "holds."
     )
+
+
+# Words of the command -----------------------------------------------------------------------------
+
+
+def test_a_learner_of_classes_cannot_predict_numbers(wine, error_of):
+    words = ("fit", wine, "--target", "alcohol", "--learner", "LDA", "--out", "a.dimetric")
+    assert error_of(*words) == (
+        "dimetric: LDA learns from classes, but column 'alcohol' is read as continuous numbers. "
+        "Use --learner MLKR, PCA or Euclidean. If the numbers are classes, set --target-kind "
+        "classes."
+    )
+
+
+def test_one_row_cannot_be_embedded(tmp_path, error_of):
+    path = tmp_path / "one.csv"
+    path.write_text("a,b,kind\n1,2,x\n")
+    for method in ("isomap", "pca"):
+        assert error_of("embed", path, "--method", method) == (
+            "dimetric: one has only 1 usable row. An embedding needs at least 2."
+        )
+
+
+def test_one_feature_is_embedded_in_one_dimension(run, wine, tmp_path):
+    pd.read_csv(wine)[["alcohol", "kind"]].to_csv(wine, index=False)
+    done = run("embed", wine, "--color", "kind", "--method", "pca", "--out", tmp_path / "e.png")
+    assert done.exit_code == 0, done.output
+    assert "from 1 feature to 1 dimension" in done.stdout
+    note = "The embedding has 1 dimension, because the table has only 1 feature."
+    assert note in done.stderr
+    words = ("--option", "n_components=2", "--method", "pca", "--out", tmp_path / "e.png")
+    assert "n_components=2" in str(run("embed", wine, *words, "--drop", "kind").exception)
+
+
+def test_info_tells_columns_from_features(run, wine, model):
+    shown = run("info", model).stdout
+    assert "reads" in shown
+    assert "7 columns: alcohol, acid" in shown
+    assert "\nfeatures" not in shown

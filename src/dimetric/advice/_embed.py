@@ -30,6 +30,7 @@ FAST_METHODS = ("PCA", "LDA", "Covariance", "MDS")
 # Messages of other packages that do not help the user of the command.
 IGNORED_WARNINGS = ("n_jobs value", "random state is")
 MIN_SCORED_ROWS = 4
+MIN_EMBEDDED_ROWS = 2
 
 
 class EmbeddedTable(NamedTuple):
@@ -109,6 +110,11 @@ def embed_table(
     say = callback or (lambda text: None)
     name = type(model).__name__
     maps_new_rows = hasattr(model, "transform")
+    if len(table.rows) < MIN_EMBEDDED_ROWS:
+        raise ValueError(
+            f"{table.name} has only {len(table.rows)} usable row. An embedding needs at least "
+            f"{MIN_EMBEDDED_ROWS}."
+        )
     n_fitted = min(len(table.rows), max_rows or _max_rows(model) or len(table.rows))
     sample = _sample(len(table.rows), n_fitted, random_state)
     notes_on_sample = _sample_notes(name, n_fitted, len(table.rows), maps_new_rows)
@@ -118,10 +124,8 @@ def embed_table(
     steps = table_pipeline(None, n_neighbors=None, scale=scale, missing=missing)[:-1]
     X = steps.fit_transform(table.columns)
     notes = [*table.notes, *steps[0].notes_, *notes_on_sample]
-    notes += _limit_components(model, table.y, fixed) + _use_landmarks(
-        model, len(X), n_fitted, fixed
-    )
-    notes += _adapt_to_few_rows(model, X, fixed)
+    notes += _limit_components(model, table.y, fixed) + _limit_to_features(model, X, fixed)
+    notes += _use_landmarks(model, len(X), n_fitted, fixed) + _adapt_to_few_rows(model, X, fixed)
     say(f"{name}: {len(X):,} rows")
     started = perf_counter()
     Z, method_notes = _embed(model, X, table.y, n_components, sample)
@@ -259,6 +263,16 @@ def _adapt_to_few_rows(model: Any, X: np.ndarray, fixed: Container[str]) -> list
         return []
     model.set_params(perplexity=max(1.0, (n - 1) / 3))
     return [f"perplexity was reduced to {model.perplexity:.3g}, because there are only {n} rows."]
+
+
+def _limit_to_features(model: Any, X: np.ndarray, fixed: Container[str]) -> list[str]:
+    """Limit PCA to the number of features. Return notes for the user."""
+    d = X.shape[1]
+    if type(model) is not PCA or "n_components" in fixed or model.n_components <= d:
+        return []
+    model.set_params(n_components=d)
+    dimensions, features = (f"{d} {word}{'s' * (d > 1)}" for word in ("dimension", "feature"))
+    return [f"The embedding has {dimensions}, because the table has only {features}."]
 
 
 def _limit_components(model: Any, y: np.ndarray | None, fixed: Container[str]) -> list[str]:
