@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import shlex
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from math import floor, log10
@@ -200,3 +201,32 @@ def listed_columns(names: Iterable[str]) -> str:
     hidden = len(names) - len(shown)
     last = f"{hidden} other{'s' * (hidden > 1)}" if hidden else shown.pop()
     return f"{', '.join(shown)} and {last}" if shown else last
+
+
+def joined_names(names: Iterable[str]) -> str:
+    """Return names separated by commas, as options of the command take them.
+
+    Names that contain a comma or start with a quotation mark are quoted as in a CSV file.
+
+    Examples
+    --------
+    >>> print(joined_names(["price", "size, cm"]))
+    price,"size, cm"
+    """
+    doubled = ((each, each.replace('"', '""')) for each in names)
+    return ",".join(
+        f'"{text}"' if "," in name or name.startswith('"') else name for name, text in doubled
+    )
+
+
+def shell_names(*names: str) -> str:
+    """Return names as one quoted word of a command.
+
+    Examples
+    --------
+    >>> print(shell_names("price"), shell_names("it's, odd"))
+    'price' '"it'"'"'s, odd"'
+    """
+    text = joined_names(names)
+    quoted = shlex.quote(text)
+    return quoted if quoted != text else f"'{text}'"

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from dimetric import LDA, PCA, Isomap
 from dimetric.cli.main import app
 from dimetric.cli.main import run as command
+from dimetric.plot import EmbeddingDisplay
 from dimetric.quality import embedding_quality
 
 X, y = load_wine(return_X_y=True)
@@ -324,3 +325,124 @@ def test_characters_without_a_font(table, tmp_path):
 def test_error_without_matplotlib(table, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "dimetric[plot]" in error_of(monkeypatch, table, "--method", "pca")
+
+
+# Colours ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Return a list that gets each display that is drawn."""
+    displays, plotted = [], EmbeddingDisplay.plot
+
+    def plot(self, **options):
+        displays.append(plotted(self, **options))
+        return self
+
+    monkeypatch.setattr(EmbeddingDisplay, "plot", plot)
+    return displays
+
+
+@pytest.fixture
+def visits(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng, n = np.random.default_rng(0), 90
+    days = pd.date_range("2020-01-01", periods=n)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"]).assign(
+        day=days.strftime("%Y-%m-%d"),
+        clock=[f"{i % 24:02}:{i % 60:02}" for i in range(n)],
+        spent=[f"{i}h {i % 60}m" for i in range(n)],
+        income=[f"${1000 + 17 * i:,}" if i % 9 else "N/A" for i in range(n)],
+        name=[f"Name {i}" for i in range(n)],
+        score=np.where(np.arange(n) % 3 == 0, np.nan, rng.normal(size=n)),
+        kind=np.where(np.arange(n) % 5 == 0, "", np.where(np.arange(n) % 2, "x", "y")),
+    )
+    frame.to_csv("visits.csv", index=False)
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("color", "label", "n_drawn"),
+    [
+        ("day", "day", 90),
+        ("clock", "clock (hour)", 90),
+        ("spent", "spent (hours)", 90),
+        ("income", "income (USD)", 80),
+        ("score", "score", 60),
+    ],
+)
+def test_dates_times_and_amounts_have_a_colour_bar(visits, drawn, color, label, n_drawn):
+    done = run("visits.csv", "--color", color, "--method", "pca", "--out", "e.png")
+    assert done.exit_code == 0, done.output
+    (display,) = drawn
+    assert display.classes_ is None
+    assert display.colorbar_.ax.get_ylabel() == label
+    assert len(display.points_[0].get_offsets()) == n_drawn
+    assert sum(len(each.get_offsets()) for each in display.ax_.collections) == 90
+    assert "could represent a regression problem" not in done.output
+    assert "neighborhood_hit" not in done.output
+    grey = f"Column '{color}' has no value in {90 - n_drawn} of 90 rows, which are grey."
+    assert (grey in done.stderr) == (n_drawn < 90)
+    if color == "day":
+        ticks = [each.get_text() for each in display.colorbar_.ax.get_yticklabels()]
+        assert "Feb" in ticks, ticks
+
+
+def test_amounts_are_coloured_by_their_number(visits, drawn):
+    run("visits.csv", "--color", "income", "--method", "pca", "--out", "e.png")
+    read = visits["income"].str.replace(r"[$,]", "", regex=True)
+    numbers = pd.to_numeric(read, errors="coerce").dropna().to_numpy()
+    np.testing.assert_array_equal(drawn[0].points_[0].get_array(), numbers[drawn[0].order_])
+
+
+def test_many_texts_are_not_colours(visits, drawn):
+    done = run("visits.csv", "--color", "name", "--method", "pca", "--out", "e.png")
+    assert done.exit_code == 0, done.output
+    assert (drawn[0].y, drawn[0].legend_, drawn[0].colorbar_) == (None, None, None)
+    assert (
+        "Column 'name' has 90 distinct texts, which are too many for colours, so all points have "
+        "the same colour." in done.stderr
+    )
+    assert "could represent a regression problem" not in done.output
+
+
+def test_rows_without_a_class_are_grey(visits, drawn):
+    words = ("visits.csv", "--color", "kind", "--method", "pca", "--out", "e.png", "--out", "e.csv")
+    done = run(*words, "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["rows"] == 90
+    assert "Column 'kind' has no value in 18 of 90 rows, which are grey." in found["notes"]
+    assert drawn[0].classes_.tolist() == ["x", "y"]
+    written = pd.read_csv("e.csv", keep_default_na=False)
+    assert written["kind"].tolist() == visits["kind"].tolist()
+    assert run(*words[:5], "--out", "e.npz").exit_code == 0
+    with np.load("e.npz") as arrays:
+        assert arrays["kind"].tolist() == visits["kind"].tolist()
+    # A method that learns from the classes cannot use these rows.
+    done = run("visits.csv", "--color", "kind", "--method", "lda", "--drop", "name", "--json")
+    found = json.loads(done.stdout)
+    assert found["rows"] == 72
+    dropped = "Dropped 18 of 90 rows because of missing values. In 18 of them, column 'kind' has no"
+    assert any(each.startswith(dropped) for each in found["notes"])
+
+
+@pytest.mark.parametrize("components", [1, 3])
+def test_missing_colours_in_one_and_three_dimensions(visits, drawn, components):
+    words = ("--color", "score", "--method", "pca", "--components", components, "--out", "e.png")
+    done = run("visits.csv", *words)
+    assert done.exit_code == 0, done.output
+    assert len(drawn[0].points_[0].get_offsets()) == 60
+
+
+def test_a_column_without_values_is_no_colour(visits, drawn):
+    visits.assign(empty="").to_csv("visits.csv", index=False)
+    done = run("visits.csv", "--color", "empty", "--method", "pca", "--out", "e.png")
+    assert done.exit_code == 0, done.output
+    assert drawn[0].y is None
+
+
+def test_one_feature_and_one_dimension(visits):
+    visits[["a", "kind"]].to_csv("one.csv", index=False)
+    done = run("one.csv", "--color", "kind", "--method", "pca", "--components", 1)
+    assert "PCA: 90 rows, from 1 feature to 1 dimension, " in done.stdout

@@ -66,7 +66,7 @@ def test_info(folder):
     text = output_of("info", folder / "knn.dimetric")
     for part in (
         "TableEncoder(missing='raise')", "KNNClassifier(learner=LDA(",
-        "4: a, b, c, colour", "3: x, y, z", "made up", "dimetric ", "format 2",
+        "4 columns: a, b, c, colour", "3: x, y, z", "made up", "dimetric ", "format 2",
     ):  # fmt: skip
         assert part in text
 

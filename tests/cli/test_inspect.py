@@ -1,12 +1,15 @@
 """The verb ``inspect``."""
 
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dimetric._names import joined_names
 from dimetric.advice import _inspect
+from dimetric.cli._options import split_names
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -96,3 +99,72 @@ def test_auto_accepts_what_inspect_proposes(run, customers, tmp_path):
     again = run("predict", out, customers, "--json", "--out", tmp_path / "p.csv")
     assert again.exit_code == 0
     assert pd.read_csv(tmp_path / "p.csv")["prediction"].notna().all()
+
+
+def test_names_with_commas_and_quotes_can_be_given(run, tmp_path):
+    path = tmp_path / "odd.csv"
+    rng, n = np.random.default_rng(0), 60
+    odd = [f"{i % 20} {'EUR' if i % 2 else 'USD'}" for i in range(n)]
+    names = ["it's, odd", 'a "b"', "-neg"]
+    frame = pd.DataFrame(rng.normal(size=(n, 2)), columns=["x", "z, w"])
+    frame = frame.assign(**dict.fromkeys(names, odd), kind=["u", "v"] * (n // 2))
+    frame.to_csv(path, index=False)
+    found = json.loads(run("inspect", path, "--json").stdout)
+    words = shlex.split(found["command"])
+    assert split_names(words[words.index("--drop") + 1]) == names
+    again = json.loads(run("inspect", *words[2:], "--json").stdout)
+    assert (again["problems"], again["features"]) == ([], 2)
+    message = str(run("fit", path, "--out", tmp_path / "a.dimetric").exception)
+    option = shlex.split(message.partition("or add ")[2].partition(" (or --auto")[0])
+    done = run("fit", path, "--out", tmp_path / "a.dimetric", *option)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('"a, b",c', ["a, b", "c"]),
+        (' x , "y ""z""" ,', ["x", 'y "z"']),
+        ("it's,5\" pipe", ["it's", '5" pipe']),
+        ("", None),
+        (" , ", None),
+    ],
+)
+def test_split_names(text, names):
+    assert split_names(text) == names
+    if names is not None:
+        assert split_names(joined_names(names)) == names
+
+
+def test_too_few_rows_of_a_class_are_a_problem(run, tmp_path):
+    path = tmp_path / "rare.csv"
+    frame = pd.DataFrame({"x": RNG.normal(size=60), "kind": ["a"] * 59 + ["b"]})
+    frame.to_csv(path, index=False)
+    done = run("inspect", path)
+    assert done.exit_code == 0, done.output
+    message = "Fewer than two classes in column 'kind' have at least 3 rows. Add rows, or merge"
+    assert message in done.stdout
+    assert "dimetric compare" not in done.stdout
+    assert message in str(run("compare", path, "--out", tmp_path / "out").exception)
+    frame["kind"] = ["a"] * 29 + ["b"] * 30 + ["c"]
+    frame.to_csv(path, index=False)
+    found = json.loads(run("inspect", path, "--json").stdout)
+    assert (found["rows_kept"], found["problems"]) == (59, [])
+    assert "Class 'c' has fewer than 3 members: 1 row was dropped." in found["notes"]
+
+
+def test_columns_are_shown_even_if_none_is_a_feature(run, tmp_path):
+    path = tmp_path / "people.csv"
+    names = {"customer_id": np.arange(N), "name": [f"N{i}" for i in range(N)]}
+    pd.DataFrame(names | {"kind": ["a", "b"] * (N // 2)}).to_csv(path, index=False)
+    done = run("inspect", path)
+    assert done.exit_code == 0, done.output
+    assert "customer_id ids" in done.stdout
+    assert "it looks like a row identifier" in done.stdout
+    assert "people has no columns that can be features. Left out: 'customer_id'" in done.stdout
+    assert "dimetric compare" not in done.stdout
+    found = json.loads(run("inspect", path, "--json").stdout)
+    assert [each["name"] for each in found["columns"]] == ["customer_id", "name"]
+    assert (found["features"], found["rows_kept"], found["command"]) == (0, 0, "")
+    message = str(run("fit", path, "--out", tmp_path / "a.dimetric").exception)
+    assert message == found["problems"][0]

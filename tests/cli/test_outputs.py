@@ -299,3 +299,101 @@ def test_progress_is_shown_only_on_a_terminal(monkeypatch):
                 update(3, 10)
         assert ("Fitting [red]" in stream.getvalue()) == expected
         assert ("rows" in stream.getvalue()) == expected
+
+
+# Files that must not be written -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["same", "relative", "link", "hard link"])
+def test_the_table_is_never_overwritten(wine, model, error_of, monkeypatch, how):
+    monkeypatch.chdir(wine.parent)
+    out, before = wine, wine.read_bytes()
+    if how == "relative":
+        out = f"../{wine.parent.name}/wine.csv"
+    elif how != "same":
+        out = wine.parent / "other.csv"
+        (os.symlink if how == "link" else os.link)(wine, out)
+    for words in (
+        ("predict", model, wine, "--out", out),
+        ("transform", model, wine, "--out", out),
+        ("embed", wine, "--method", "pca", "--out", out),
+        ("embed", wine, "--method", "pca", "--out", "e.png", "--out", out),
+    ):
+        message = error_of(*words)
+        assert message == f"dimetric: --out {out} would overwrite the table. Write another file."
+        assert wine.read_bytes() == before
+
+
+def test_the_model_is_never_overwritten(wine, model, error_of):
+    path = wine.parent / "model.csv"
+    model.rename(path)
+    before = path.read_bytes()
+    assert "would overwrite the model." in error_of("predict", path, wine, "--out", path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("verb", ["predict", "transform", "embed", "fit", "neighbors", "export"])
+def test_a_directory_given_as_the_output_file(wine, model, error_of, verb):
+    folder = wine.parent / "results"
+    folder.mkdir()
+    words, example = {
+        "predict": ((model, wine), "results.csv"),
+        "transform": ((model, wine), "results.csv"),
+        "embed": ((wine, "--method", "pca"), "plot.png"),
+        "fit": ((wine,), "model.dimetric"),
+        "neighbors": ((model, wine, "--row", 0), "plot.png"),
+        "export": ((model, "--to", "onnx"), "model.onnx"),
+    }[verb]
+    message = error_of(verb, *words, "--out", folder)
+    assert message == (
+        f"dimetric: --out {folder} is a directory, not a file. Write a file such as "
+        f"{folder / example}."
+    )
+
+
+@pytest.mark.parametrize("verb", ["inspect", "compare", "fit", "embed", "predict"])
+def test_a_model_given_as_the_table(wine, model, error_of, verb):
+    words = {"fit": (model, "--out", "x.dimetric"), "predict": (model, model)}.get(verb, (model,))
+    assert error_of(verb, *words) == (
+        f"dimetric: {model} is a model, not a table. Run `dimetric info {model}` to see what it "
+        "holds."
+    )
+
+
+# Words of the command -----------------------------------------------------------------------------
+
+
+def test_a_learner_of_classes_cannot_predict_numbers(wine, error_of):
+    words = ("fit", wine, "--target", "alcohol", "--learner", "LDA", "--out", "a.dimetric")
+    assert error_of(*words) == (
+        "dimetric: LDA learns from classes, but column 'alcohol' is read as continuous numbers. "
+        "Use --learner MLKR, PCA or Euclidean. If the numbers are classes, set --target-kind "
+        "classes."
+    )
+
+
+def test_one_row_cannot_be_embedded(tmp_path, error_of):
+    path = tmp_path / "one.csv"
+    path.write_text("a,b,kind\n1,2,x\n")
+    for method in ("isomap", "pca"):
+        assert error_of("embed", path, "--method", method) == (
+            "dimetric: one has only 1 usable row. An embedding needs at least 2."
+        )
+
+
+def test_one_feature_is_embedded_in_one_dimension(run, wine, tmp_path):
+    pd.read_csv(wine)[["alcohol", "kind"]].to_csv(wine, index=False)
+    done = run("embed", wine, "--color", "kind", "--method", "pca", "--out", tmp_path / "e.png")
+    assert done.exit_code == 0, done.output
+    assert "from 1 feature to 1 dimension" in done.stdout
+    note = "The embedding has 1 dimension, because the table has only 1 feature."
+    assert note in done.stderr
+    words = ("--option", "n_components=2", "--method", "pca", "--out", tmp_path / "e.png")
+    assert "n_components=2" in str(run("embed", wine, *words, "--drop", "kind").exception)
+
+
+def test_info_tells_columns_from_features(run, wine, model):
+    shown = run("info", model).stdout
+    assert "reads" in shown
+    assert "7 columns: alcohol, acid" in shown
+    assert "\nfeatures" not in shown

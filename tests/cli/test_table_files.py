@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -177,3 +178,13 @@ def test_compare_reads_a_workbook(run, wine, tmp_path):
     result = json.loads(done.stdout)["results"][0]
     assert (result["rows"], result["data"]) == (178, "wine")
     assert (out / "wine.html").exists()
+
+
+@pytest.mark.slow
+def test_duckdb_reports_no_leaks_when_the_command_ends(tmp_path):
+    path = tmp_path / "iris.duckdb"
+    with duckdb.connect(path) as base:
+        base.execute("CREATE TABLE t AS SELECT i % 7 AS a, i % 3 AS kind FROM range(60) r(i)")
+    command = [sys.executable, "-m", "dimetric", "inspect", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""

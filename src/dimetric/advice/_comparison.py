@@ -70,8 +70,8 @@ class Comparison:
         better. The last sentences have the score of always predicting the largest class or the
         mean, and name a distance that is worse. For numbers, they also have the mean scores.
         """
-        samples = self.samples
-        scores = outcome(self.choice, samples.target, self.n_neighbors, samples.classes)
+        target, classes = self.samples.target, self.samples.classes
+        scores = outcome(self.choice, target, self.n_neighbors, classes)
         return f"{self.choice.verdict} {scores}".rstrip()
 
     @property

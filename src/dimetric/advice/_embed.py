@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimetric._arrays.namespaces import to_host
+from dimetric.advice._colors import Colors, colors_of
 from dimetric.advice._model import table_pipeline
 from dimetric.advice._table import TableSamples
 from dimetric.learners.pca import PCA
-from dimetric.plot._labels import are_numbers
 from dimetric.quality._embedding import EmbeddingQuality, embedding_quality
 
 __all__ = ["EmbeddedTable", "embed_table", "needs_classes"]
@@ -30,6 +30,7 @@ FAST_METHODS = ("PCA", "LDA", "Covariance", "MDS")
 # Messages of other packages that do not help the user of the command.
 IGNORED_WARNINGS = ("n_jobs value", "random state is")
 MIN_SCORED_ROWS = 4
+MIN_EMBEDDED_ROWS = 2
 
 
 class EmbeddedTable(NamedTuple):
@@ -49,6 +50,8 @@ class EmbeddedTable(NamedTuple):
         Time of the embedding.
     notes : list of str
         Sentences about the data and the method, with the warnings of the method.
+    colors : Colors or None
+        What sets the colours of the rows in a plot.
     """
 
     table: TableSamples
@@ -57,6 +60,7 @@ class EmbeddedTable(NamedTuple):
     quality: EmbeddingQuality | None
     seconds: float
     notes: list[str]
+    colors: Colors | None = None
 
 
 def embed_table(
@@ -106,6 +110,11 @@ def embed_table(
     say = callback or (lambda text: None)
     name = type(model).__name__
     maps_new_rows = hasattr(model, "transform")
+    if len(table.rows) < MIN_EMBEDDED_ROWS:
+        raise ValueError(
+            f"{table.name} has only {len(table.rows)} usable row. An embedding needs at least "
+            f"{MIN_EMBEDDED_ROWS}."
+        )
     n_fitted = min(len(table.rows), max_rows or _max_rows(model) or len(table.rows))
     sample = _sample(len(table.rows), n_fitted, random_state)
     notes_on_sample = _sample_notes(name, n_fitted, len(table.rows), maps_new_rows)
@@ -115,19 +124,20 @@ def embed_table(
     steps = table_pipeline(None, n_neighbors=None, scale=scale, missing=missing)[:-1]
     X = steps.fit_transform(table.columns)
     notes = [*table.notes, *steps[0].notes_, *notes_on_sample]
-    notes += _limit_components(model, table.y, fixed) + _use_landmarks(
-        model, len(X), n_fitted, fixed
-    )
-    notes += _adapt_to_few_rows(model, X, fixed)
+    notes += _limit_components(model, table.y, fixed) + _limit_to_features(model, X, fixed)
+    notes += _use_landmarks(model, len(X), n_fitted, fixed) + _adapt_to_few_rows(model, X, fixed)
     say(f"{name}: {len(X):,} rows")
     started = perf_counter()
     Z, method_notes = _embed(model, X, table.y, n_components, sample)
     seconds = perf_counter() - started
+    colors = None if table.y is None else colors_of(str(table.target), table.y)
     quality, quality_notes = None, list[str]()
     if scores:
         say("Quality scores")
-        quality, quality_notes = _quality(X, Z, table.y, n_neighbors, random_state)
-    return EmbeddedTable(table, X, Z, quality, seconds, notes + method_notes + quality_notes)
+        classes = None if colors is None else colors.classes
+        quality, quality_notes = _quality(X, Z, classes, n_neighbors, random_state)
+    notes += method_notes + quality_notes
+    return EmbeddedTable(table, X, Z, quality, seconds, notes, colors)
 
 
 def needs_classes(model: Any) -> bool:
@@ -201,7 +211,7 @@ def _embed(
 
 
 def _quality(
-    X: np.ndarray, Z: np.ndarray, y: np.ndarray | None, n_neighbors: int, seed: int
+    X: np.ndarray, Z: np.ndarray, classes: np.ndarray | None, n_neighbors: int, seed: int
 ) -> tuple[EmbeddingQuality | None, list[str]]:
     """Return the scores of an embedding (None if it has too few rows) and notes about them."""
     n = len(X)
@@ -217,7 +227,6 @@ def _quality(
     if n > MAX_EXACT_ROWS:
         sample_size = int(np.clip(MAX_SCORED_PAIRS // n, MIN_SAMPLE, MAX_SAMPLE))
         notes.append(f"The scores are means over a random {sample_size:,} of {n:,} rows.")
-    classes = None if y is None or are_numbers(y) else y
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         quality = embedding_quality(
@@ -254,6 +263,16 @@ def _adapt_to_few_rows(model: Any, X: np.ndarray, fixed: Container[str]) -> list
         return []
     model.set_params(perplexity=max(1.0, (n - 1) / 3))
     return [f"perplexity was reduced to {model.perplexity:.3g}, because there are only {n} rows."]
+
+
+def _limit_to_features(model: Any, X: np.ndarray, fixed: Container[str]) -> list[str]:
+    """Limit PCA to the number of features. Return notes for the user."""
+    d = X.shape[1]
+    if type(model) is not PCA or "n_components" in fixed or model.n_components <= d:
+        return []
+    model.set_params(n_components=d)
+    dimensions, features = (f"{d} {word}{'s' * (d > 1)}" for word in ("dimension", "feature"))
+    return [f"The embedding has {dimensions}, because the table has only {features}."]
 
 
 def _limit_components(model: Any, y: np.ndarray | None, fixed: Container[str]) -> list[str]:

@@ -4,11 +4,13 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from dimetric.advice._samples import MIN_MEMBERS, without_rare_classes
 from dimetric.advice._table import class_counts
 from dimetric.advice._table_samples import TableSamples
-from dimetric.advice._target import read_target
+from dimetric.advice._target import ReadTarget, read_target
 from dimetric.data._columns import ReadColumns
 from dimetric.data._files import TableFile
+from dimetric.data._problems import check_features
 from dimetric.data._records import ColumnRecord, number_text
 from dimetric.data._samples import samples_of
 from dimetric.data._tables import Table, open_table
@@ -112,9 +114,12 @@ def inspect_table(
             needs_target=needs_target,
             option_names=option_names,
             auto=True,
+            needs_features=False,
         )
         problems = [each.problem for each in table.records if each.problem]
-        n_rows, n_kept, notes, reading = _rows_and_target(table, missing, target_kind, problems)
+        n_rows, n_kept, notes, reading = _rows_and_target(
+            table, missing, target_kind, problems, is_sample=is_sample
+        )
     return Inspection(
         table.name,
         n_rows,
@@ -136,36 +141,40 @@ def _first_rows(file: TableFile) -> tuple[Any, bool]:
 
 
 def _rows_and_target(
-    table: Table, missing: str, target_kind: str | None, problems: list[str]
+    table: Table, missing: str, target_kind: str | None, problems: list[str], *, is_sample: bool
 ) -> tuple[int, int, list[str], str]:
     """Return the numbers of rows and kept rows, notes, and how the target is read."""
-    n_rows = len(next(iter(table.columns.values())))
+    n_rows = len(next(iter(table.columns.values()), ()))
     try:
+        check_features(table.columns, {table.target, *table.extra}, table.records, table.name)
         samples = samples_of(
             table.columns, table.target, missing=missing, extra=table.extra, name=table.name
         )
     except ValueError as error:
         problems.append(str(error))
         return n_rows, 0, [], ""
-    reading = ""
+    reading, notes, n_kept = "", samples.notes, len(samples.rows)
     if table.target is not None:
         rows = TableSamples(
             ReadColumns({}, {}), samples.y, samples.rows, table.target, table.name, "", []
         )
         try:
-            reading = _reading(rows, target_kind)
+            found = read_target(rows, target_kind, option="--target-kind")
+            reading = _reading(found, table.target)
+            if not found.task.is_regression and not is_sample:
+                kept = without_rare_classes(rows, MIN_MEMBERS)
+                notes, n_kept = [*notes, *kept.notes], len(kept.rows)
         except ValueError as error:
             problems.append(str(error))
-    return n_rows, len(samples.rows), samples.notes, reading
+    return n_rows, n_kept, notes, reading
 
 
-def _reading(rows: TableSamples, target_kind: str | None) -> str:
+def _reading(found: ReadTarget, name: str) -> str:
     """Return how the target would be read. Raise if it cannot be predicted."""
-    found = read_target(rows, target_kind, option="--target-kind")
     if found.task.is_regression:
         low, high = (number_text(float(each)) for each in (found.y.min(), found.y.max()))
         return f"{found.task.reading}, from {low} to {high}"
-    classes = class_counts(found.y, str(rows.target), "--target")
+    classes = class_counts(found.y, name, "--target")
     shown = [f"{name} ({count:,})" for name, count in list(classes.items())[:5]]
     more = ", ..." if len(classes) > len(shown) else ""
     return f"{len(classes)} classes: {', '.join(shown)}{more}"

@@ -151,7 +151,7 @@ def _with_target(
     if read.task.is_regression:
         return table._replace(y=read.y), {}
     class_counts(read.y, str(table.target), option)
-    table = _without_rare_classes(table, min_members)
+    table = without_rare_classes(table, min_members)
     assert table.y is not None
     return table, class_counts(table.y, str(table.target), option)
 
@@ -237,8 +237,11 @@ def table_encoder(missing: str) -> TableEncoder:
     return TableEncoder(missing=missing if missing in ("impute", "auto") else "raise")
 
 
-def _without_rare_classes(table: TableSamples, min_members: int) -> TableSamples:
-    """Return a table without the classes that have fewer than `min_members` rows."""
+def without_rare_classes(table: TableSamples, min_members: int) -> TableSamples:
+    """Return a table without the classes that have fewer than `min_members` rows.
+
+    Raise if fewer than two classes remain.
+    """
     y: Any = table.y
     labels, counts = np.unique(y, return_counts=True)
     rare = labels[counts < min_members]

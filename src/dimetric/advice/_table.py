@@ -38,6 +38,7 @@ def read_samples(
     needs_target: bool = True,
     option_names: Mapping[str, str] | None = None,
     auto: bool = False,
+    keeps_missing_target: bool = False,
 ) -> TableSamples:
     """Return the rows to learn from in a file or data frame.
 
@@ -56,6 +57,9 @@ def read_samples(
         ``{"target": "--color"}``.
     auto : bool, default=False
         Whether to drop columns that cannot be used. Otherwise, they raise an error.
+    keeps_missing_target : bool, default=False
+        Whether to keep rows without a target. The target then has the values of the column, in
+        which None or NaN marks missing values.
     """
     option_names = {"extra": "groups"} | dict(option_names or {})
     if groups is not None and groups == target:
@@ -74,13 +78,19 @@ def read_samples(
         option_names=option_names,
         auto=auto,
     )
+    needed, others = table.target, extra
+    if keeps_missing_target and table.target is not None:
+        needed, others = None, [*extra, table.target]
     samples = samples_for_distances(
-        table.columns, table.target, missing=missing, extra=extra, name=table.name
+        table.columns, needed, missing=missing, extra=others, name=table.name
     )
+    y = samples.y
+    if needed is None and table.target is not None:
+        y = table.columns[table.target][samples.rows]
     is_file = isinstance(source, TableFile)
     found = TableSamples(
         samples.columns,
-        samples.y,
+        y,
         samples.rows,
         table.target,
         table.name if is_file else "table",

@@ -58,6 +58,43 @@ def output_file(out: Path, json: bool = False) -> Path:
     return file
 
 
+def refuse_folder(out: Path, example: str) -> None:
+    """Raise if the file to write is a directory, and suggest a file in it.
+
+    Parameters
+    ----------
+    out : path
+        The value of ``--out``.
+    example : str
+        Name of a file that the verb can write.
+    """
+    if out.is_dir():
+        raise ValueError(
+            f"--out {out} is a directory, not a file. Write a file such as {out / example}."
+        )
+
+
+def refuse_inputs(out: Path, data: Sequence[Path], model: Path | None = None) -> None:
+    """Raise if writing a file would replace a file that the verb reads.
+
+    Parameters
+    ----------
+    out : path
+        The file to write. Links to a file are the same file.
+    data : sequence of paths
+        The tables.
+    model : path, optional
+        The model file.
+    """
+    if not out.is_file():  # a terminal may be both standard input and output
+        return
+    inputs = [(each, "table") for each in data]
+    inputs += [] if model is None else [(model, "model")]
+    for path, what in inputs:
+        if path.is_file() and out.samefile(path):
+            raise ValueError(f"--out {out} would overwrite the {what}. Write another file.")
+
+
 def model_file(out: Path, json: bool) -> Path:
     """Return the model file to write. Raise if it is not a ``.dimetric`` file.
 
@@ -66,9 +103,10 @@ def model_file(out: Path, json: bool) -> Path:
     out, json
         As in :func:`output_file`.
     """
+    refuse_folder(out, "model.dimetric")
     suffix = out.suffix.lower()
     if suffix != MODEL_EXTENSION and str(out) != STANDARD_OUTPUT_NAME and not is_stream(out):
-        model = out.with_suffix(MODEL_EXTENSION) if out.name else Path("model.dimetric")
+        model = out.with_suffix(MODEL_EXTENSION)
         message = f"Unsupported file type: {out}. A model file ends in .dimetric. Use --out {model}"
         if suffix in EXPORT_FORMATS:
             to = f"--to {EXPORT_FORMATS[suffix]} --out {out}"
@@ -77,7 +115,7 @@ def model_file(out: Path, json: bool) -> Path:
     return output_file(out, json)
 
 
-def results_file(out: Path | None, json: bool) -> Path | None:
+def results_file(out: Path | None, json: bool, model: Path, data: Sequence[Path]) -> Path | None:
     """Return the file for a table of results. None stands for standard output.
 
     With ``--json``, standard output gets the JSON object, which then contains the results.
@@ -86,12 +124,16 @@ def results_file(out: Path | None, json: bool) -> Path | None:
     ----------
     out, json
         As in :func:`output_file`. None is standard output.
+    model, data : path, sequence of paths
+        The files that the verb reads. They are not overwritten.
     """
     from dimetric.data._writers import check_extension
 
     if out is None or str(out) == STANDARD_OUTPUT_NAME or (json and is_standard_output(out)):
         return None
+    refuse_folder(out, "results.csv")
     check_extension(out)
+    refuse_inputs(out, data, model)
     return output_file(out)
 
 

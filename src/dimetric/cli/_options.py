@@ -1,6 +1,7 @@
 """Options that several verbs share, and functions that parse option values."""
 
 import ast
+import csv
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,7 +36,12 @@ TargetKind = Annotated[
     ),
 ]
 Drop = Annotated[
-    str, typer.Option(metavar="COLUMNS", help="Columns to ignore, separated by commas.")
+    str,
+    typer.Option(
+        metavar="COLUMNS",
+        help="Columns to ignore, separated by commas. A name that contains a comma is quoted: "
+        "'\"a, b\",c'.",
+    ),
 ]
 Groups = Annotated[
     str | None,
@@ -135,12 +141,20 @@ Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSO
 def split_names(text: str) -> list[str] | None:
     """Split comma-separated names. Return None if there are none.
 
+    A name that contains a comma is written in quotation marks, as in a CSV file.
+
     Examples
     --------
+    >>> split_names('"size, cm", price')
+    ['size, cm', 'price']
     >>> split_names("iris, wine"), split_names("")
     (['iris', 'wine'], None)
     """
-    return [each.strip() for each in text.split(",") if each.strip()] or None
+    try:
+        parts = next(csv.reader([text], skipinitialspace=True), [])
+    except csv.Error:  # a line break, or a very long text
+        parts = text.split(",")
+    return [each.strip() for each in parts if each.strip()] or None
 
 
 def parsed_options(options: Iterable[str] | None) -> dict[str, Any]:

@@ -23,6 +23,7 @@ def read(
     sheet: str | None = None,
     sql: str | None = None,
     auto: bool = False,
+    keeps_missing_target: bool = False,
 ) -> "TableSamples":
     """Read the rows of a table that a model is fitted to.
 
@@ -38,6 +39,8 @@ def read(
         Name of the column that contains the group of each row.
     auto : bool, default=False
         Whether to drop columns that cannot be used.
+    keeps_missing_target : bool, default=False
+        Whether to keep rows without a target.
     """
     from dimetric.advice._table import read_samples
     from dimetric.data._files import TableFile
@@ -54,6 +57,7 @@ def read(
             needs_target=needs_target,
             option_names={"target": option, "drop": "--drop", "extra": "--groups"},
             auto=auto,
+            keeps_missing_target=keeps_missing_target,
         )
     if target is not None or table.target is None:
         return table

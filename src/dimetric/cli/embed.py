@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric.cli._apply import EscapeFormulas, formula_notes
+from dimetric.cli._checks import refuse_folder, refuse_inputs
 from dimetric.cli._options import (
     Auto,
     Data,
@@ -26,11 +27,12 @@ from dimetric.cli._picture import (
     write_picture,
 )
 from dimetric.cli._read import read
-from dimetric.cli._terminal import print_json, print_lines, print_notes, spinner
+from dimetric.cli._terminal import counted, print_json, print_lines, print_notes, spinner
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from dimetric.advice._colors import Colors
     from dimetric.advice._embed import EmbeddedTable
     from dimetric.advice._table import TableSamples
     from dimetric.quality._embedding import EmbeddingQuality
@@ -161,6 +163,7 @@ def embed(
         sheet=sheet,
         sql=sql,
         auto=auto,
+        keeps_missing_target=not supervised,
     )
     if table.y is not None and supervised:
         class_counts(table.y, str(table.target), "--color")
@@ -185,8 +188,8 @@ def embed(
         return
     print_notes(*notes)
     n, d = embedded.X.shape
-    sizes = f"{n:,} rows, from {d:,} features to {embedded.Z.shape[1]} dimensions"
-    lines = [f"{type(model).__name__}: {sizes}, {embedded.seconds:.1f} s"]
+    sizes = f"from {counted(d, 'feature')} to {counted(embedded.Z.shape[1], 'dimension')}"
+    lines = [f"{type(model).__name__}: {counted(n, 'row')}, {sizes}, {embedded.seconds:.1f} s"]
     if embedded.quality is not None:
         lines += quality_lines(embedded.quality, show_all=all_scores)
     print_lines(*lines, f"Wrote {', '.join(str(file) for file in files)}", out=files)
@@ -199,11 +202,12 @@ def _write_files(
     table, notes = embedded.table, []
     for file in files:
         if is_picture(file):
-            notes += plot(file, embedded.Z, table, f"{type(model).__name__} of {table.name}")
+            title = f"{type(model).__name__} of {table.name}"
+            notes += plot(file, embedded.Z, embedded.colors, title)
         else:
             n_formulas = write(file, embedded.Z, table, name, escape_formulas=escape_formulas)
             notes += formula_notes(n_formulas, file, escape_formulas)
-    return notes
+    return list(dict.fromkeys(notes))
 
 
 def _checked_files(
@@ -215,6 +219,8 @@ def _checked_files(
 
     files = out or [Path(f"{tables_name(data)}-{name}.png")]
     for file in files:
+        refuse_folder(file, "plot.png")
+        refuse_inputs(file, data)
         if not is_picture(file) and not is_writable_table(file):
             raise ValueError(
                 f"Unsupported file type: {file}. Use {', '.join(PICTURE_EXTENSIONS)} for a plot, "
@@ -265,15 +271,21 @@ def quality_lines(quality: "EmbeddingQuality", *, show_all: bool = False) -> lis
     return lines
 
 
-def plot(file: Path, Z: "np.ndarray", table: "TableSamples", title: str) -> list[str]:
-    """Write a plot of an embedding. Return notes about it."""
+def plot(file: Path, Z: "np.ndarray", colors: "Colors | None", title: str) -> list[str]:
+    """Write a plot of an embedding. Rows without a colour are grey. Return notes about it."""
     from dimetric.plot import EmbeddingDisplay
+    from dimetric.plot._points import draw_grey
 
     shown = Z if Z.shape[1] <= 3 else Z[:, :2]
-    display = EmbeddingDisplay.from_embedding(
-        shown, table.y, title=title, target_name=table.target or ""
-    )
-    notes = write_picture(display.figure_, file)
+    notes = [] if colors is None else list(colors.notes)
+    if colors is None or colors.values is None:
+        display = EmbeddingDisplay.from_embedding(shown, title=title)
+    else:
+        display = EmbeddingDisplay.from_embedding(
+            shown[colors.known], colors.values, title=title, target_name=colors.label
+        )
+        draw_grey(display.ax_, shown[~colors.known], len(shown))
+    notes += write_picture(display.figure_, file)
     if Z.shape[1] > 3:
         notes.append(f"{file} shows the first 2 of {Z.shape[1]} dimensions.")
     return notes
@@ -291,13 +303,14 @@ def write(
 
     Return the number of texts in a CSV file that a spreadsheet program would run as formulas.
     """
+    from dimetric.advice._colors import written_values
     from dimetric.data._writers import ColumnWriter
 
     coordinates = [f"{name}{i}" for i in range(Z.shape[1])]
     columns = {"row": table.rows} | dict(zip(coordinates, Z.T, strict=True))
     if table.y is not None:
         color = str(table.target)
-        columns[color if color not in columns else f"{color}_"] = table.y
+        columns[color if color not in columns else f"{color}_"] = written_values(table.y)
     with ColumnWriter(file, {"X": coordinates}, escape_formulas=escape_formulas) as writer:
         writer.write(columns)
     return writer.n_formula_cells

@@ -12,6 +12,7 @@ from dimetric.cli._checks import (
     check_is_model,
     is_table,
     output_file,
+    refuse_folder,
 )
 from dimetric.cli._options import Header, Json, ModelFile, UsageError, check_choice, split_names
 from dimetric.cli._terminal import counted, print_json, print_lines, print_notes, wrote
@@ -115,6 +116,7 @@ def export(
     'faiss' and 'usearch' are search indexes of samples. 'duckdb' and
     'postgres' (with pgvector) are SQL scripts for samples in a database.
     """
+    refuse_folder(out, "model.onnx")
     to = _checked_format(to, out)
     _check_usage(to, out, data, id, kind, dtype)
     out = output_file(out, json)

@@ -91,6 +91,8 @@ def fit(
         table, task, classes = _with_target(table, target_kind)
         if learner is None:
             model = _default_learner(task, option, seed)
+        elif task.is_regression:
+            _check_learns_from_numbers(model, str(table.target), task)
         n_rows = len(table.rows)
         if table.y is not None:
             _check_neighbor_count(k, n_rows)
@@ -192,6 +194,17 @@ def _with_target(
         return table, found.task, class_counts(found.y, str(table.target), "--target")
     table = table._replace(y=found.y, notes=[*table.notes, found.reading])
     return table, found.task, {}
+
+
+def _check_learns_from_numbers(model: Any, target: str, task: "Task") -> None:
+    from dimetric.classify._neighbors import learns_from_classes
+
+    if learns_from_classes(model):
+        raise ValueError(
+            f"{_name(model)} learns from classes, but column {target!r} is read as "
+            f"{task.reading}. Use --learner MLKR, PCA or Euclidean. If the numbers are classes, "
+            "set --target-kind classes."
+        )
 
 
 def _check_neighbor_count(k: int, n_rows: int) -> None:

@@ -50,7 +50,10 @@ def description_table(path: Path, about: dict[str, Any]) -> "Table":
         rows.append((printable(step.get("name", "model")), _estimator_repr(step)))
     features, classes = about["features"], about["classes"]
     if about["n_features"] or features:
-        rows.append(("features", _name_list(features, about["n_features"])))
+        names = _name_list(features, about["n_features"])
+        # The columns of a table may become several features each.
+        reads_table = any(each["class"] == "TableEncoder" for each in about.get("steps") or [])
+        rows.append(("reads", _columns(names)) if reads_table else ("features", names))
     if classes:
         rows.append(("classes", _name_list(classes, len(classes))))
     user_info = about["about"]
@@ -81,6 +84,12 @@ def _estimator_repr(step: dict[str, Any]) -> str:
         text = _estimator_repr(value) if is_estimator else printable(repr(value))
         params.append(f"{printable(name)}={text}")
     return f"{printable(step['class'])}({', '.join(params)})"
+
+
+def _columns(names: str) -> str:
+    """Return a list of names with the word "columns" after their number."""
+    count, colon, rest = names.partition(":")
+    return f"{count} {'column' if count == '1' else 'columns'}{colon}{rest}"
 
 
 def _name_list(names: list[Any] | None, count: int | None) -> str:

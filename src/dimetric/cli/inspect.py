@@ -6,6 +6,7 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from dimetric._names import joined_names
 from dimetric.cli._options import (
     Data,
     Drop,
@@ -87,7 +88,7 @@ def _command(
         words += ["--target", found.target]
     dropped = [*(split_names(drop) or []), *found.unusable]
     if dropped:
-        words += ["--drop", ",".join(dropped)]
+        words += ["--drop", joined_names(dropped)]
     if missing != "auto":
         words += ["--missing", "impute" if lacks_rows else missing]
     return shlex.join([*words, *options])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric._names import printable, suggest
-from dimetric.cli._checks import check_is_model, output_file
+from dimetric.cli._checks import check_is_model, output_file, refuse_folder
 from dimetric.cli._options import Header, Json, ModelFile, NewData, Sheet, Sql, split_names
 from dimetric.cli._picture import (
     PICTURE_EXTENSIONS,
@@ -78,6 +78,7 @@ def neighbors(
     that occur only under the Euclidean distance as lost.
     """
     if out is not None:
+        refuse_folder(out, "plot.png")
         if not is_picture(out):
             extensions = ", ".join(PICTURE_EXTENSIONS)
             raise ValueError(f"Unsupported file type: {out}. Use one of {extensions}.")

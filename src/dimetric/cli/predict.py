@@ -36,7 +36,7 @@ def predict(
     The table may be larger than memory. The rows keep their order. A row with
     missing values gets an empty result, unless the model imputes them.
     """
-    out = results_file(out, json)
+    out = results_file(out, json, model, data)
     reader = open_reader(model, data, keep, header, sheet=sheet, sql=sql)
     from sklearn.base import is_regressor
 

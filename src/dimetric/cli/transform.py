@@ -22,7 +22,7 @@ def transform(
     The table may be larger than memory. The rows keep their order. A row with
     missing values gets an empty result, unless the model imputes them.
     """
-    out = results_file(out, json)
+    out = results_file(out, json, model, data)
     reader = open_reader(model, data, keep, header, sheet=sheet, sql=sql)
     from dimetric.advice._apply import Coordinates
 

@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_array
 
 from dimetric._arrays.validation import ignoring_overflow
+from dimetric._names import shell_names
 from dimetric.data._kinds._encoding import ColumnEncoding
 from dimetric.data._missing import (
     CLASS_MISSING_MARKERS,
@@ -259,7 +260,7 @@ def refuse_dates(name: str, values: np.ndarray) -> None:
 
 def drop_hint(name: str) -> str:
     """Return the end of a sentence that says how to drop a column."""
-    return f"drop it (drop=[{name!r}] in Python, --drop {name!r} on the command line)"
+    return f"drop it (drop=[{name!r}] in Python, --drop {shell_names(name)} on the command line)"
 
 
 def _objects(values: list[Any]) -> np.ndarray:

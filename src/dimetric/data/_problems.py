@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from dimetric._names import joined_names
 from dimetric.data._records import ColumnRecord
 
 MAX_LISTED = 5  # columns in an error message
@@ -36,7 +37,7 @@ def remedy(names: list[str], option: str = "drop") -> str:
     "Replace these values, or add --drop 'a,b c' (or --auto, which does the same)."
     """
     if option.startswith("--"):
-        text = shlex.quote(",".join(names))
+        text = shlex.quote(joined_names(names))
         return f"Replace these values, or add {option} {text} (or --auto, which does the same)."
     return f"Replace these values, or set {option}={names} or auto=True."
 

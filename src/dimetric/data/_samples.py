@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dimetric._names import shell_names
 from dimetric._warnings import warn
 from dimetric.data._columns import ReadColumns, check_magnitude, encodings_of, rows_of
 from dimetric.data._dataset import DataSet
@@ -181,6 +182,8 @@ def _kept_rows(
     if dropped.any():
         is_much = bool(lost.sum() > MAX_LOST * n)
         notes.append(dropped_rows_note(int(dropped.sum()), n) + cost * is_much)
+        if (n_lacking := int(lacks_target.sum())) > MAX_LOST * n:
+            notes[-1] += f" In {n_lacking} of them, column {target!r} has no value."
         warn(notes[-1])
     if missing == "impute" and lost.any():
         counts = {name: int(np.sum(mask & lost)) for name, mask in masks.items()}
@@ -201,7 +204,7 @@ def _costliest_column(masks: Mapping[str, np.ndarray], lost: np.ndarray) -> str:
     name = max(counts, key=lambda each: counts[each])
     return (
         f" In {counts[name]} of them, column {name!r} has no value. To keep these rows, use --drop "
-        f"{name!r} or --missing impute (drop=[{name!r}] or missing='impute' in Python)."
+        f"{shell_names(name)} or --missing impute (drop=[{name!r}] or missing='impute' in Python)."
     )
 
 

@@ -140,6 +140,7 @@ def open_table(
     needs_target: bool = True,
     option_names: Mapping[str, str] | None = None,
     auto: bool = False,
+    needs_features: bool = True,
 ) -> Table:
     """Read the columns of a table and determine their roles.
 
@@ -156,6 +157,8 @@ def open_table(
         ``{"target": "--color"}`` on the command line. By default, these names.
     auto : bool, default=False
         Whether to drop columns that cannot be used. Otherwise, they raise an error.
+    needs_features : bool, default=True
+        Whether to raise an error if no feature columns remain.
     """
     defaults = {each: each for each in ("target", "drop", "extra")}
     option_names = defaults | dict(option_names or {})
@@ -198,7 +201,8 @@ def open_table(
     unused = {each.name for each in records if each.is_left_out or each.problem}
     used = {name: values for name, values in read.items() if name not in unused}
     table = ReadColumns(used, read.encodings)
-    check_features(table, others, records, name)
+    if needs_features:
+        check_features(table, others, records, name)
     return Table(table, roles.target, roles.extra, name or "", notes, records)
 
 

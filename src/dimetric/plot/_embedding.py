@@ -20,7 +20,7 @@ from dimetric.plot._labels import (
     sorted_classes,
     write_class_names,
 )
-from dimetric.plot._matplotlib import plain_text, shrink_3d_axes
+from dimetric.plot._matplotlib import plain_text, show_dates, shrink_3d_axes
 from dimetric.plot._palette import Theme, theme_of
 from dimetric.plot._points import color_range, draw_classes, random_order, scatter_defaults
 
@@ -44,11 +44,11 @@ class EmbeddingDisplay(StyledDisplay):
     embedding : array-like of shape (n_samples, 1), (n_samples, 2) or (n_samples, 3)
         Coordinates of the samples.
     y : array-like of shape (n_samples,), optional
-        Classes or numbers of the samples.
+        Classes, numbers or dates (datetime64) of the samples.
     by : {"auto", "classes", "numbers"}, default="auto"
-        How to interpret y. "auto" means "numbers" if y contains a fraction, such as 0.5, or too
-        many distinct integers to be classes: more than 200, or more than 20 and more than a third
-        of the samples. Otherwise "auto" means "classes".
+        How to interpret y. "auto" means "numbers" if y contains dates or a fraction, such as 0.5,
+        or too many distinct integers to be classes: more than 200, or more than 20 and more than a
+        third of the samples. Otherwise "auto" means "classes".
     legend : {"auto", "beside", "centres", "none"}, default="auto"
         Where to write the names of the classes. "auto" chooses "beside" for up to 24 classes or
         three dimensions, otherwise "centres".
@@ -172,6 +172,9 @@ class EmbeddingDisplay(StyledDisplay):
     def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
         Z, y = _checked(self.embedding, self.y)
         kind = self._kind(y)
+        self._has_dates = y is not None and y.dtype.kind == "M" and kind == "numbers"
+        if self._has_dates and y is not None:
+            y = y.astype("datetime64[s]").astype(np.float64) / 86_400  # days, as in matplotlib
         self.classes_, codes = None, np.zeros(len(Z), dtype=np.int64)
         if y is not None and kind == "classes":
             self.classes_, codes = sorted_classes(y, MAX_CLASSES)
@@ -206,11 +209,11 @@ class EmbeddingDisplay(StyledDisplay):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be one of {choices}.")
         if y is None:
             return "none"
-        if self.by == "numbers" and y.dtype.kind not in "iufb":
+        if self.by == "numbers" and y.dtype.kind not in "iufbM":
             raise ValueError("by='numbers', but y is not numeric. Set by='classes'.")
         if self.by != "auto":
             return self.by
-        return "numbers" if are_numbers(y) else "classes"
+        return "numbers" if are_numbers(y) or y.dtype.kind == "M" else "classes"
 
     def _has_legend_beside(self, n_classes: int, n_components: int) -> bool:
         """Return whether a legend beside the axes names the classes."""
@@ -244,6 +247,8 @@ class EmbeddingDisplay(StyledDisplay):
             bar.solids.set_alpha(1)  # the points are transparent, but their colours are explained
             bar.set_label(plain_text(self.target_name))
             self.colorbar_ = bar
+        if self._has_dates:
+            show_dates(self.ax_.yaxis if on_a_line else bar.ax.yaxis)
 
     def _name_axes(self, n_components: int, kind: str) -> None:
         """Write the title and the axis labels."""

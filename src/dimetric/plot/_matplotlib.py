@@ -132,3 +132,12 @@ def plain_text(text: object, max_length: int = 40) -> str:
     if len(line) > max_length:  # omit the middle: names often differ at the start or the end
         line = f"{line[: max_length // 2]}…{line[len(line) - (max_length - 1) // 2 :]}"
     return line.replace("$", r"\$")
+
+
+def show_dates(axis: Any) -> None:
+    """Write the numbers of an axis, which are days since 1970, as dates."""
+    from matplotlib import dates
+
+    locator = dates.AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]

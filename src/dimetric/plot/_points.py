@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric.plot._palette import Style, Theme
+from dimetric.plot._palette import Style, Theme, theme_of
 
 MIN_EDGED_AREA = 15  # smallest area of a marker with an edge, in square points
 TOTAL_MARKER_AREA = 16_000  # of all markers, in square points
@@ -55,6 +55,23 @@ def scatter_defaults(n: int) -> dict[str, Any]:
         "alpha": round(float(np.clip(4.4 * n**-0.25, MIN_ALPHA, MAX_ALPHA)), 2),
         "rasterized": n > MAX_VECTOR_POINTS,
     }
+
+
+def draw_grey(ax: Any, points: np.ndarray, n: int) -> None:
+    """Draw samples without a class or number in grey, behind those that have one.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Axes to draw into.
+    points : ndarray of shape (n_points, n_components)
+        Coordinates of these samples. In one dimension, they belong to no row and are not drawn.
+    n : int
+        Number of all samples.
+    """
+    if len(points) and points.shape[1] > 1:
+        options = scatter_defaults(n) | {"linewidths": 0, "zorder": 0}
+        ax.scatter(*points.T, color=theme_of(ax).muted, **options)
 
 
 def draw_classes(

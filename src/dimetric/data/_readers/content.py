@@ -48,6 +48,7 @@ REFUSED_MAGIC = {
     b"\x89HDF": "is an HDF5 file, which is not supported. Save the table as Parquet or CSV.",
     b"%PDF": "is a PDF file, not a table. Save the table as CSV.",
 }
+MODEL_MAGIC = b'{"__metadata__"'  # of a model file, after the size of its header
 REFUSED_EXTENSIONS = {
     **dict.fromkeys([".xls", ".xlsb"], "Old Excel files are not supported. " + SAVE_AS),
     ".ods": "OpenDocument files are not supported. " + SAVE_AS,
@@ -128,6 +129,11 @@ def _kind_by_magic(file: InputFile, head: bytes) -> str | None:
         return "duckdb"
     if head.startswith(ZIP_MAGIC):
         return _kind_of_archive(file)
+    if head[8:].startswith(MODEL_MAGIC):
+        raise ValueError(
+            f"{file.label} is a model, not a table. Run `dimetric info {file.label}` to see what "
+            "it holds."
+        )
     for magic, sentence in REFUSED_MAGIC.items():
         if head.startswith(magic):
             raise ValueError(f"{file.label} {sentence}")
