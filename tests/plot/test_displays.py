@@ -35,8 +35,9 @@ from dimetric.plot import (
     SampleSizeDisplay,
     ScreeDisplay,
 )
-from dimetric.plot._labels import non_overlapping_offsets, short_names, sorted_classes
+from dimetric.plot._labels import non_overlapping_offsets, sorted_classes
 from dimetric.plot._palette import COLORS, DARK, LIGHT, luminance
+from dimetric.plot._short_names import short_names
 from dimetric.quality import embedding_quality, neighborhood
 from dimetric.selection import LearningCurve
 

@@ -10,7 +10,7 @@ from dimetric.data._kinds._durations import DurationColumn
 from dimetric.data._kinds._encoding import ColumnEncoding
 from dimetric.data._kinds._quantities import QuantityColumn
 from dimetric.data._missing import is_missing
-from dimetric.data._records import MAX_CLASSES_WITH_UNIT
+from dimetric.data._target_values import MAX_CLASSES_WITH_UNIT
 from dimetric.plot._labels import are_numbers
 
 __all__ = ["Colors", "colors_of", "written_values"]

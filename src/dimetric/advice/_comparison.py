@@ -66,12 +66,11 @@ class Comparison:
     def verdict(self) -> str:
         """Whether the best learner beats the Euclidean distance, in a few sentences.
 
-        They also say if the model uses the Euclidean distance, or if a reference model predicts
-        better. The last sentences have the score of always predicting the largest class or the
-        mean, and name a distance that is worse. For numbers, they also have the mean scores.
+        They also say if the model uses the Euclidean distance, or if a reference model is better.
+        The last ones have the score of predicting the largest class or the mean.
         """
-        target, classes = self.samples.target, self.samples.classes
-        scores = outcome(self.choice, target, self.n_neighbors, classes)
+        samples = self.samples
+        scores = outcome(self.choice, samples.target, self.n_neighbors, samples.classes)
         return f"{self.choice.verdict} {scores}".rstrip()
 
     @property

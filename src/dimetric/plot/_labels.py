@@ -10,11 +10,11 @@ from dimetric._arrays.namespaces import is_foreign, to_host
 from dimetric.data._missing import is_missing
 from dimetric.plot._matplotlib import plain_text
 from dimetric.plot._palette import Style, theme_of
+from dimetric.plot._short_names import short_names
 
 MAX_INTEGER_CLASSES = 200  # with more distinct integers, y is treated as numbers, not classes
 MIN_INTEGER_CLASSES = 20  # up to this many distinct integers are always treated as classes
 MAX_LEGEND_CLASSES = 24  # with more, names are written at the class medians
-MIN_COMMON_CHARACTERS = 4  # length of a common prefix and suffix that is worth omitting
 MAX_LARGE_NAMES = 40  # with more names at the class medians, their font is smaller
 LEGEND_ROWS = 24  # a longer legend has several columns
 LEGEND_BESIDE = {"loc": "upper left", "borderaxespad": 0.0, "frameon": False}
@@ -95,47 +95,6 @@ def jittered_rows(codes: np.ndarray, width: float = 0.5) -> np.ndarray:
     """Return vertical positions for 1-D samples: the row of their class plus jitter."""
     # Multiples of the golden ratio look random but are reproducible.
     return codes + width * ((np.arange(len(codes)) * 0.6180339887) % 1 - 0.5)
-
-
-def short_names(names: Sequence[object], max_length: int) -> list[str]:
-    """Shorten names to `max_length` characters and keep them distinct where possible.
-
-    If a name is too long, the prefix and suffix that all names have in common are omitted.
-
-    Examples
-    --------
-    >>> short_names(["the long name of class 1 here", "the long name of class 2 here"], 12)
-    ['…1…', '…2…']
-    """
-    short = [plain_text(name, max_length) for name in names]
-    lines = [" ".join(str(name).split()) for name in names]
-    if max(len(line) for line in lines) <= max_length or len(set(lines)) < 2:
-        return short
-    head, tail = _common_lengths(lines, whole_words=True)
-    if max(len(line) - head - tail for line in lines) > max_length - 2:
-        head, tail = _common_lengths(lines)
-    if head + tail < MIN_COMMON_CHARACTERS and len(set(short)) == len(set(lines)):
-        return short
-    start, end = "…" * (head > 0), "…" * (tail > 0)
-    cores = [plain_text(line[head : len(line) - tail], max(3, max_length - 2)) for line in lines]
-    return [start + core + end for core in cores]
-
-
-def _common_lengths(lines: Sequence[str], *, whole_words: bool = False) -> tuple[int, int]:
-    """Return the lengths of the longest prefix and suffix that all lines have in common."""
-    head = _common_prefix_length(lines, whole_words)
-    return head, _common_prefix_length([line[head:][::-1] for line in lines], whole_words)
-
-
-def _common_prefix_length(lines: Sequence[str], whole_words: bool) -> int:
-    """Return the length of the longest prefix that all lines have in common.
-
-    With `whole_words`, it ends after a space.
-    """
-    first, last = min(lines), max(lines)
-    differ = (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
-    length = next(differ, min(len(first), len(last)))
-    return first.rfind(" ", 0, length) + 1 if whole_words else length
 
 
 def legend_beside(

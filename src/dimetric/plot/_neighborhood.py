@@ -7,10 +7,11 @@ import numpy as np
 from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array
 from dimetric.plot._display import Display
-from dimetric.plot._labels import checked_labels, legend_beside, short_names, sorted_classes
+from dimetric.plot._labels import checked_labels, legend_beside, sorted_classes
 from dimetric.plot._matplotlib import grid_of_axes, plain_text
 from dimetric.plot._palette import Theme, theme_of
 from dimetric.plot._points import random_order
+from dimetric.plot._short_names import short_names
 from dimetric.quality import Neighborhood, before_and_after, neighborhood
 
 __all__ = ["NeighborhoodDisplay"]

@@ -99,7 +99,7 @@ def _cut_ends(names: Sequence[object], max_length: int) -> list[str]:
 
 
 def _without_common_parts(names: Sequence[object], max_length: int) -> list[str]:
-    from dimetric.plot._labels import short_names
+    from dimetric.plot._short_names import short_names
 
     return [each.replace(r"\$", "$") for each in short_names(names, max_length)]  # $ is escaped
 
