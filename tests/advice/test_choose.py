@@ -106,6 +106,26 @@ def test_selection_bias_counts_learners_that_were_dropped_early():
     assert selection_bias(kept, f"L{order[0]}", 5, offsets) == pytest.approx(expected)
 
 
+def test_selection_bias_of_the_only_learner_left_uses_the_noise_of_its_lead():
+    scores = {
+        "Euclidean": np.array([0.7, 0.8, 0.6, 0.7, 0.8]),
+        "LDA": np.array([0.8, 0.75, 0.72, 0.7, 0.86]),
+    }
+    offsets = [-0.1, -0.05, -0.02, -0.08]
+    lead = scores["LDA"] - scores["Euclidean"]
+    # The difference has the noise of both.
+    of_noise = np.var(lead, ddof=1) / 2 * (1 / 5 + 1 / 4)
+    means = [0.0, *offsets]
+    expected = min(1, of_noise / np.var(means, ddof=1)) * -np.mean(means)
+    assert expected > 0.01
+    assert selection_bias(scores, "LDA", 5, offsets) == pytest.approx(expected)
+
+
+def test_selection_bias_is_never_negative():
+    scores = {"A": np.array([0.5, 0.6, 0.4]), "B": np.array([0.6, 0.4, 0.5])}
+    assert selection_bias(scores, "A", 3, [0.1, 0.2]) == 0
+
+
 def test_selection_bias_without_a_selection_is_zero():
     scores = {"Euclidean": np.array([0.1, 0.2]), "LDA": np.array([0.3, 0.5])}
     assert selection_bias(scores, "LDA", 2) == 0
