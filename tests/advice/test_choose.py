@@ -12,8 +12,9 @@ import dimetric
 from dimetric import KDA, LDA, NCA, PCA, NCMClassifier
 from dimetric.advice._candidates import candidate_grid, candidate_learners
 from dimetric.advice._choose import choose
-from dimetric.advice._final import limit_to_time
+from dimetric.advice._final import FinalScores, limit_to_time
 from dimetric.advice._insight import insight
+from dimetric.advice._judge import judge
 from dimetric.advice._race_options import RaceOptions
 from dimetric.advice._selection import FAVOURITE, best_learner, selection_bias
 from dimetric.advice._settings import SETTINGS
@@ -293,6 +294,15 @@ def test_a_guess_without_features_is_not_better(score):
         assert found.posterior.left < 0.5
     assert found.posterior.right <= found.better_than_guess < 0.5
     assert found.chosen == "Euclidean"
+
+
+def test_scores_that_differ_clearly_are_not_equivalent():
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], [90, 10])
+    scores = {"Euclidean": rng.normal(0.75, 0.01, 25), "NCA": rng.normal(0.85, 0.01, 25)}
+    found = judge(FinalScores(scores, 5, None, {}), "NCA", y, Task(), 0.01, 0)
+    assert found.posterior.right == found.better_than_guess < 0.05  # the guess has 0.9
+    assert found.posterior.rope < 0.05
+    assert found.posterior.left < 0.05
 
 
 def test_insight():

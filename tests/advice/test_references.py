@@ -16,16 +16,16 @@ CLASS_REFERENCES = {"Logistic regression", "RBF SVM", "Random forest", "Gradient
 
 @pytest.fixture(scope="module")
 def choice():
-    X = np.random.default_rng(0).standard_normal((150, 12))
+    X = np.random.default_rng(0).standard_normal((200, 30))
     return choose(X, (X[:, 0] + X[:, 1] > 0).astype(int), {"PCA": PCA(1)}, cv=3, seconds=120)
 
 
 def test_references_of_classes_use_the_folds_of_the_race(choice):
-    X = np.random.default_rng(0).standard_normal((150, 12))
+    X = np.random.default_rng(0).standard_normal((200, 30))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     assert set(choice.references) == set(choice.reference_seconds) == CLASS_REFERENCES
     n_repeats = len(choice.scores["PCA"]) // 3
-    folds, _ = splits(X, y, 3, n_repeats, random_state=0, groups=np.arange(150))
+    folds, _ = splits(X, y, 3, n_repeats, random_state=0, groups=np.arange(200))
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
     expected = [model.fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds]
     np.testing.assert_allclose(choice.references["Logistic regression"], expected)
