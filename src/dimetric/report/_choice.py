@@ -147,6 +147,9 @@ class Choice:
     budget_for_all : float or None
         Estimated budget, in seconds, with which no learner is dropped for lack of time. None if
         no learner was.
+    too_short : float or None
+        The budget, in seconds, if it was too short for any learner whose distance differs from
+        the Euclidean one. Then nothing was compared.
     n_neighbors : int
         Number of nearest neighbours that the fitted model uses.
     scale : {"minmax", "standard", "robust"}
@@ -181,6 +184,7 @@ class Choice:
     reference_posterior: Posterior | None = field(default=None, repr=False)
     rounds: tuple[RaceRound, ...] = ()
     budget_for_all: float | None = None
+    too_short: float | None = None
     n_neighbors: int = 3
     scale: str = "minmax"
     chosen_in_folds: tuple[str, ...] = ()
@@ -192,7 +196,8 @@ class Choice:
 
         It is `best` if that is better with a probability above 50 %.
         """
-        return self.best if self.posterior.right > 0.5 else BASELINE
+        is_better = self.posterior.right > 0.5 and self.too_short is None
+        return self.best if is_better else BASELINE
 
     @property
     def only_better_than_baseline(self) -> float:
@@ -217,7 +222,12 @@ class Choice:
     def verdict(self) -> str:
         """Sentences that say whether the best learner beats the baseline, and what to use."""
         sentences = [self._test_sentence()]
-        if self.chosen != self.best:
+        if self.too_short is not None:
+            sentences = [
+                f"No learner could be compared in {self.too_short:.3g} s, so the model uses the "
+                "Euclidean distance. Set a larger budget."
+            ]
+        elif self.chosen != self.best:
             is_better = self.posterior.right + self.only_better_than_baseline > 0.5
             why = "No learner is better than both" if is_better else "No learner beat Euclidean"
             sentences.append(f"{why}, so the model uses the Euclidean distance.")
