@@ -12,8 +12,9 @@ import dimetric
 from dimetric import KDA, LDA, NCA, PCA, NCMClassifier
 from dimetric.advice._candidates import candidate_grid, candidate_learners
 from dimetric.advice._choose import choose
-from dimetric.advice._final import limit_to_time
+from dimetric.advice._final import FinalScores, limit_to_time
 from dimetric.advice._insight import insight
+from dimetric.advice._judge import judge
 from dimetric.advice._race_options import RaceOptions
 from dimetric.advice._selection import FAVOURITE, best_learner, selection_bias
 from dimetric.advice._settings import SETTINGS
@@ -104,6 +105,26 @@ def test_selection_bias_counts_learners_that_were_dropped_early():
     ratio = min(1, of_noise / np.var(table.mean(axis=1), ddof=1))
     expected = ratio * (table.mean(axis=1).max() - table.mean())
     assert selection_bias(kept, f"L{order[0]}", 5, offsets) == pytest.approx(expected)
+
+
+def test_selection_bias_of_the_only_learner_left_uses_the_noise_of_its_lead():
+    scores = {
+        "Euclidean": np.array([0.7, 0.8, 0.6, 0.7, 0.8]),
+        "LDA": np.array([0.8, 0.75, 0.72, 0.7, 0.86]),
+    }
+    offsets = [-0.1, -0.05, -0.02, -0.08]
+    lead = scores["LDA"] - scores["Euclidean"]
+    # The difference has the noise of both.
+    of_noise = np.var(lead, ddof=1) / 2 * (1 / 5 + 1 / 4)
+    means = [0.0, *offsets]
+    expected = min(1, of_noise / np.var(means, ddof=1)) * -np.mean(means)
+    assert expected > 0.01
+    assert selection_bias(scores, "LDA", 5, offsets) == pytest.approx(expected)
+
+
+def test_selection_bias_is_never_negative():
+    scores = {"A": np.array([0.5, 0.6, 0.4]), "B": np.array([0.6, 0.4, 0.5])}
+    assert selection_bias(scores, "A", 3, [0.1, 0.2]) == 0
 
 
 def test_selection_bias_without_a_selection_is_zero():
@@ -273,6 +294,15 @@ def test_a_guess_without_features_is_not_better(score):
         assert found.posterior.left < 0.5
     assert found.posterior.right <= found.better_than_guess < 0.5
     assert found.chosen == "Euclidean"
+
+
+def test_scores_that_differ_clearly_are_not_equivalent():
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], [90, 10])
+    scores = {"Euclidean": rng.normal(0.75, 0.01, 25), "NCA": rng.normal(0.85, 0.01, 25)}
+    found = judge(FinalScores(scores, 5, None, {}), "NCA", y, Task(), 0.01, 0)
+    assert found.posterior.right == found.better_than_guess < 0.05  # the guess has 0.9
+    assert found.posterior.rope < 0.05
+    assert found.posterior.left < 0.05
 
 
 def test_insight():

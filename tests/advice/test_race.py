@@ -21,7 +21,9 @@ from dimetric.advice._equal_distance import keeps_distances
 from dimetric.advice._final import Stage
 from dimetric.advice._race import budget_for_all, run_race
 from dimetric.advice._race_options import RaceOptions
-from dimetric.advice._round import Round, run_round
+from dimetric.advice._round import run_round
+from dimetric.advice._round_control import RoundControl
+from dimetric.advice._round_records import Round
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._survivors import FitTime, round_sizes, survivors
 from dimetric.benchmark._cell import Cell
@@ -94,8 +96,8 @@ def test_learners_that_are_worse_on_few_rows_do_not_race_on_all_rows(monkeypatch
         assert "(Euclidean: 0." in found.dropped[name]
         assert found.offsets[name] < 0
     assert set(found.had_no_time) == set(found.dropped) == lost
-    # All learners need 3 fits of 3 seconds.
-    assert budget_for_all(found, stage_of(X, y), 450, 60.0) == pytest.approx(315, rel=0.15)
+    # All learners need 6 fits of 3 seconds, for at least 5 scores.
+    assert budget_for_all(found, stage_of(X, y), 450, 60.0) == pytest.approx(630, rel=0.15)
 
 
 def test_race_ends_with_fewer_rows_if_all_rows_take_too_long(monkeypatch):
@@ -108,13 +110,23 @@ def test_race_ends_with_fewer_rows_if_all_rows_take_too_long(monkeypatch):
     assert "column 0" in found.last.scores
 
 
+def count_calls_as_seconds(monkeypatch):
+    """Let each look at the clock, and each fit, take one second."""
+    clock = iter(np.arange(1e6))
+    monkeypatch.setattr("dimetric.advice._round_control.perf_counter", lambda: next(clock))
+    monkeypatch.setattr(
+        RoundControl,
+        "_seconds",
+        lambda self: dict.fromkeys((cell.learner for cell in self._cells), 1.0),
+    )
+
+
 def test_learners_are_dropped_within_a_round_if_the_time_is_short(monkeypatch):
     X, y = informative(90, 9)
     models = {"Euclidean": None} | {f"column {j}": Column(j) for j in range(9)}
     stage = stage_of(X, y, cv=5)
     plan = Round({name: stage.options.pipeline(each) for name, each in models.items()})
-    clock = iter(np.arange(1e6))
-    monkeypatch.setattr("dimetric.advice._round.perf_counter", lambda: next(clock))
+    count_calls_as_seconds(monkeypatch)
     found = run_round(plan, stage, 45.0)
     assert {"Euclidean", "column 0"} < set(found.scores)
     assert len(found.scores) < 10
@@ -131,8 +143,7 @@ def test_models_are_not_started_if_the_first_fold_takes_too_long(monkeypatch):
     plan = Round({name: stage.options.pipeline(each) for name, each in models.items()},
                  {name: DummyClassifier() for name in ("fast", "forest", "boosting")},
                  protected=["column 14"])  # fmt: skip
-    clock = iter(np.arange(1e6))
-    monkeypatch.setattr("dimetric.advice._round.perf_counter", lambda: next(clock))
+    count_calls_as_seconds(monkeypatch)
     found = run_round(plan, stage, 12.0)
     skipped = {name for name, why in found.dropped.items() if why == "There was no time to fit it."}
     columns = {f"column {j}" for j in range(SETTINGS.min_started - 1, 14)}
@@ -162,6 +173,112 @@ def test_reference_models_that_are_too_slow_are_dropped():
     assert found.had_no_time == []  # only learners count
     plenty = run_round(plan, stage_of(X, y, cv=5), perf_counter() + 600)
     assert {len(each) for each in plenty.references.values()} == {5}
+
+
+def control_of(cells, *, deadline, references=(), n_learners=6):
+    """Return the control of a round that has run for as long as its fits."""
+    X, y = informative(90, 3)
+    plan = Round(
+        dict.fromkeys(["Euclidean", *(f"L{i}" for i in range(n_learners))]),
+        dict.fromkeys(references),
+        protected=["Euclidean"],
+    )
+    control = RoundControl(plan, stage_of(X, y, cv=5), deadline)
+    control._cells, control._started = cells, 0.0
+    return control
+
+
+def cells_of(times, scores, n_folds=1):
+    return [Cell("data", name, 3, 0, fold, 0.5, scores.get(name, 0.5), seconds)
+            for fold in range(n_folds) for name, seconds in times.items()]  # fmt: skip
+
+
+def at(monkeypatch, seconds):
+    monkeypatch.setattr("dimetric.advice._round_control.perf_counter", lambda: seconds)
+
+
+def test_the_best_learners_stay_though_others_are_faster(monkeypatch):
+    times = {"Euclidean": 0.1} | {f"L{i}": 1.0 for i in range(5)} | {"L5": 0.01}
+    at(monkeypatch, 5.2)
+    scores = {"L0": 0.9, "L1": 0.8, "L2": 0.7}
+    control = control_of(cells_of(times, scores), deadline=5.6)  # hardly any time is left
+    dropped = control.drop(control._cells)
+    assert not dropped & {"Euclidean", "L0", "L1", "L2"}
+    assert {"L3", "L4"} <= dropped
+
+
+def test_learners_are_dropped_after_two_folds_if_the_time_allows(monkeypatch):
+    times = {"Euclidean": 0.1} | {f"L{i}": 1.0 for i in range(6)}
+    at(monkeypatch, 6.1)
+    for deadline, is_patient in ((20.0, True), (14.0, False)):
+        control = control_of(cells_of(times, {}), deadline=deadline)
+        assert (not control.drop(control._cells)) == is_patient
+    at(monkeypatch, 12.2)
+    control = control_of(cells_of(times, {}, 2), deadline=20.0)
+    assert control.drop(control._cells)
+
+
+def test_fast_references_are_never_dropped_and_the_best_of_the_others_stay(monkeypatch):
+    names = ["Ridge", "RBF SVM", "Random forest", "Gradient boosting"]
+    times = {"Euclidean": 0.1, "L0": 0.1, "Ridge": 0.01, "RBF SVM": 1.0}
+    times |= {"Random forest": 2.0, "Gradient boosting": 1.0}
+    scores = {"Random forest": 0.9}
+    at(monkeypatch, 8.42)
+    for deadline, dropped in ((16.0, names[1::2]), (9.0, names[1:])):
+        control = control_of(
+            cells_of(times, scores, 2), deadline=deadline, references=names, n_learners=1
+        )
+        assert control.drop(control._cells) == set(dropped)
+
+
+def test_fits_that_take_too_long_count_as_started(monkeypatch):
+    times = {"Euclidean": 0.1} | {f"L{i}": 1.0 for i in range(8)}
+    cells = [each if each.learner in ("Euclidean", "L0") else each._replace(status="timeout")
+             for each in cells_of(times, {})]  # fmt: skip
+    at(monkeypatch, 8.1)
+    control = control_of(cells, deadline=10.0, n_learners=14)
+    unstarted = {f"L{i}" for i in range(8, 14)}
+    assert control.drop(cells) == {f"L{i}" for i in range(1, 8)} | unstarted
+
+
+def test_a_round_ends_late_if_that_gives_all_scores(monkeypatch):
+    times = {"Euclidean": 1.0, "L0": 1.0}
+    for n_folds, is_over in ((4, False), (2, True)):
+        at(monkeypatch, 11.2)
+        control = control_of(cells_of(times, {}, n_folds), deadline=10.0, n_learners=1)
+        assert control.stop(control._cells) == is_over
+
+
+def test_references_that_were_not_started_are_fitted_with_time_left(monkeypatch):
+    X, y = informative(90, 3)
+    options = RaceOptions(3, 5, None, 0)
+    plan = Round(
+        {"Euclidean": options.pipeline(None), "column": options.pipeline(Column())},
+        {"fast": DummyClassifier(), "forest": DummyClassifier(), "boosting": DummyClassifier()},
+    )
+
+    def skip(self):
+        self._dropped |= dict.fromkeys(["forest", "boosting"], "There was no time to fit it.")
+
+    monkeypatch.setattr(RoundControl, "_skip_unstarted", skip)
+    found = run_round(plan, stage_of(X, y, cv=5), perf_counter() + 60)
+    assert set(found.references) == set(plan.references)
+    assert {len(each) for each in found.references.values()} == {5}
+    assert found.dropped == {}
+    assert found.slow_references == []
+
+
+def test_budget_for_all_includes_scores_and_reference_models():
+    X, y = informative(300, 3)
+    stage = stage_of(X, y)
+    found = run_race({"Euclidean": None, "LDA": LDA()}, {}, stage, 60.0)
+    fit_seconds = found.last.fit_seconds["LDA"]
+    assert found.last.overhead > 1
+    assert found.fit_times["LDA"].seconds == pytest.approx(found.last.overhead * fit_seconds)
+    times = found.fit_times | {"Random forest": FitTime(300, 10.0)}
+    found = found._replace(fit_times=times, slow_references=["Random forest"])
+    fraction = SETTINGS.race_fraction * SETTINGS.choice_fraction
+    assert fraction * budget_for_all(found, stage, 300, 8.0) > 6 * 10.0
 
 
 def test_all_learners_race_on_all_rows_with_enough_time():
@@ -273,6 +390,23 @@ def test_pca_that_keeps_everything_is_not_a_contender():
     assert alone.best == "PCA"
     assert alone.posterior.rope > 0.95
     assert "No learner beat Euclidean" in alone.verdict
+
+
+def test_verdict_says_that_no_learner_could_be_compared(monkeypatch):
+    X, y = informative(90, 3)
+
+    def race(*args):
+        found = run_race(*args)
+        return found._replace(had_no_time=["LDA"], dropped={"LDA": "The time limit was reached."})
+
+    monkeypatch.setattr("dimetric.advice._choose.run_race", race)
+    found = choose(X, y, {"PCA": PCA()}, cv=3, seconds=8)
+    assert found.chosen == "Euclidean"
+    assert found.verdict.startswith(
+        "No learner could be compared in 10 s, so the model uses the Euclidean distance. "
+        "Set a larger budget."
+    )
+    assert "No learner beat" not in found.verdict
 
 
 def test_candidates_have_names_by_which_they_are_found():

@@ -269,6 +269,29 @@ def test_the_learner_is_chosen_if_it_is_probably_better(record, worse, better, s
     assert choice.verdict.endswith(sentence) != ships
 
 
+@pytest.mark.parametrize(("right", "guess", "words"), [
+    (0.97, 0.02, "LDA is better than Euclidean (97 % probability), but not better than always "
+     "predicting the largest class. No learner is better than both, so the model uses the "
+     "Euclidean distance."),
+    (0.8, 0.3, "Inconclusive: LDA is probably better than Euclidean (80 %), but probably not "
+     "better than always predicting the largest class. No learner is better than both, so the "
+     "model uses the Euclidean distance."),
+    (0.97, 0.7, "LDA is better than Euclidean (97 % probability), and probably better than always "
+     "predicting the largest class (70 %)."),
+    (0.97, 0.99, "LDA is better than Euclidean (97 % probability)."),
+])  # fmt: skip
+def test_a_learner_below_the_guess_is_not_called_equivalent(record, right, guess, words):
+    posterior = Posterior(0.01, 0.99 - right, min(right, guess), np.empty(0))
+    best = record.choice.best
+    choice = replace(record.choice, posterior=posterior, better_than_guess=guess)
+    assert choice.verdict == words.replace("LDA", best)
+    assert choice.only_better_than_baseline == pytest.approx(max(0, right - guess))
+    page = Page(render_report(replace(record, choice=choice)))
+    equivalent = f"equivalent (within {record.rope:g}) {100 * (0.99 - right):.0f} %"
+    assert equivalent in " ".join(page.words.replace("\N{NO-BREAK SPACE}", " ").split())
+    assert (f"{best} is better than Euclidean, but not than" in page.words) == (right > guess)
+
+
 def test_page_names_the_largest_class(record):
     baseline = "Baseline: always predicting the largest class is 30.0 % accurate."
     record = replace(record, choice=replace(record.choice, majority=0.3))

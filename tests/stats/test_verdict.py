@@ -11,7 +11,10 @@ from dimetric.stats import Posterior, correlated_t_test, sign_test, verdict
     [
         ((0.96, 0.02, 0.02), "NCA is worse than PCA (96 % probability)."),
         ((0.0, 1.0, 0.0), "NCA and PCA are equivalent (100 % probability)."),
-        ((0.2, 0.45, 0.35), "Inconclusive: NCA and PCA are most likely equivalent (45 %)."),
+        (
+            (0.2, 0.45, 0.35),
+            "Undecided: NCA may be worse than PCA (20 %), equivalent (45 %) or better (35 %).",
+        ),
         ((0.0, 0.2, 0.8), "Inconclusive: NCA is probably better than PCA (80 %)."),
     ],
 )

@@ -118,7 +118,7 @@ def choose(
         name: each for name, each in reference_models(options).items() if name not in models
     }
     result = run_race(models, references, race, SETTINGS.race_fraction * seconds)
-    scores, dropped = _contenders(result, models)
+    scores, dropped, were_compared = _contenders(result, models)
     best = best_learner(scores, cv)
     seconds_left = (1 - SETTINGS.reserve_fraction) * (seconds - (perf_counter() - started))
     final = _affordable(final, result.fit_times[best], seconds_left)
@@ -137,6 +137,7 @@ def choose(
         choice,
         params=params,
         dropped=dropped,
+        too_short=None if were_compared else seconds / SETTINGS.choice_fraction,
         majority=task.guess_score(y),
         budget_for_all=budget_for_all(result, race, len(y), seconds),
         n_neighbors=setting.n_neighbors,
@@ -206,14 +207,18 @@ def _choice(
 
 def _contenders(
     result: RaceResult, models: Mapping[str, Any]
-) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Return the scores of learners other than the Euclidean distance, and who was dropped why."""
+) -> tuple[dict[str, np.ndarray], dict[str, str], bool]:
+    """Return the scores of learners other than the Euclidean distance, and who was dropped why.
+
+    If all learners with scores are the Euclidean distance, their scores are returned. The last
+    value is then False if there was no time for other learners.
+    """
     scores, dropped = result.last.scores, result.dropped
     same = equals_of_baseline(scores, models, result.stage)
     if len(scores) - len(same) < 2:  # all learners are
-        return scores, dropped
+        return scores, dropped, not result.had_no_time
     dropped = dropped | dict.fromkeys(same, SAME_AS_BASELINE)
-    return {name: each for name, each in scores.items() if name not in same}, dropped
+    return {name: each for name, each in scores.items() if name not in same}, dropped, True
 
 
 def _selection_biases(

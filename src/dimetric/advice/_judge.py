@@ -19,7 +19,9 @@ class Judgement(NamedTuple):
     Attributes
     ----------
     posterior : Posterior
-        Test of the baseline (left) against the best learner (right).
+        Test of the baseline (left) against the best learner (right), where "right" is at most
+        `better_than_guess`. So the probabilities may sum to less than 1. What is missing is the
+        probability of a learner that is better than the baseline, but not than the guess.
     better_than_guess : float
         Probability that the best learner is better than a guess without features.
     reference_posterior : Posterior or None
@@ -65,8 +67,7 @@ def judge(
     guess = task.guess_score(y) * (1 if task.greater_is_better else -1)
     # If one class is rare, even a good learner beats the guess only by little.
     than_guess = test(np.full(len(scores[best]), guess), scores[best], 0.1 * rope).right
-    better = min(posterior.right, than_guess)
-    posterior = replace(posterior, rope=1 - posterior.left - better, right=better)
+    posterior = replace(posterior, right=min(posterior.right, than_guess))
     reference = next((each for each in scores if each not in (BASELINE, best)), None)
     if reference is None:
         return Judgement(posterior, than_guess, None)

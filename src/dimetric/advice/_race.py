@@ -10,7 +10,8 @@ import numpy as np
 
 from dimetric.advice._common_folds import score_sentence
 from dimetric.advice._final import Stage
-from dimetric.advice._round import Round, RoundScores, run_round
+from dimetric.advice._round import run_round
+from dimetric.advice._round_records import Round, RoundScores
 from dimetric.advice._selection import FAVOURITE
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._stratified import strata, stratified_rows
@@ -36,11 +37,14 @@ class RaceResult(NamedTuple):
     rounds : tuple of RaceRound
         The rounds.
     fit_times : dict of str to FitTime
-        The time of a fit of each model, apart from those that failed.
+        The time of a fit and its scores, of each model apart from those that failed.
     had_no_time : list of str
         Names of the learners that were dropped to save time.
+    slow_references : list of str
+        Names of the reference models that were dropped to save time.
     offsets : dict of str to float
-        Mean score of each of them, minus the mean of the learners that went on, in the same folds.
+        Mean score of each dropped learner, minus the mean of the learners that went on, in the
+        same folds.
     """
 
     last: RoundScores
@@ -49,6 +53,7 @@ class RaceResult(NamedTuple):
     rounds: tuple[RaceRound, ...]
     fit_times: dict[str, FitTime]
     had_no_time: list[str]
+    slow_references: list[str]
     offsets: dict[str, float]
 
 
@@ -101,9 +106,9 @@ def run_race(
         dropped |= found.dropped
         had_no_time += found.had_no_time
         offsets |= found.offsets
-        for name, each in found.fit_seconds.items():
-            known = fit_times.get(name)
-            n_rows = len(part.y)
+        n_rows = len(part.y)
+        for name, seconds in found.fit_seconds.items():
+            known, each = fit_times.get(name), seconds * found.overhead
             fit_times[name] = known.then(n_rows, each) if known else FitTime(n_rows, each)
         if not is_last:
             names, sizes = _next(found, fit_times, [len(part.y), *sizes], deadline, stage)
@@ -112,7 +117,8 @@ def run_race(
             had_no_time += lost
             mean = np.mean([found.scores[name] for name in names if name != BASELINE])
             offsets |= {name: float(found.scores[name].mean() - mean) for name in lost}
-    return RaceResult(found, part, dropped, tuple(rounds), fit_times, had_no_time, offsets)
+    slow = found.slow_references
+    return RaceResult(found, part, dropped, tuple(rounds), fit_times, had_no_time, slow, offsets)
 
 
 def _n_repeats(n_folds: int) -> int:
@@ -187,7 +193,7 @@ def _better_half(means: Mapping[str, float]) -> list[str]:
 
 
 def budget_for_all(result: RaceResult, stage: Stage, n_rows: int, seconds: float) -> float | None:
-    """Estimate the budget with which no learner is dropped to save time.
+    """Estimate the budget with which no model is dropped to save time.
 
     Parameters
     ----------
@@ -203,21 +209,23 @@ def budget_for_all(result: RaceResult, stage: Stage, n_rows: int, seconds: float
     Returns
     -------
     float or None
-        The budget in seconds, with two significant digits. None if no learner was dropped to save
+        The budget in seconds, with two significant digits. None if no model was dropped to save
         time.
     """
-    if not result.had_no_time:
+    late = [*result.had_no_time, *result.slow_references]
+    if not late:
         return None
     n_most = n_rows if n_rows < SETTINGS.min_rows_to_split else n_rows // 2
     times = list(result.fit_times.values())
-    # The time of learners without a fit is not known. Most learners are not slower than the mean.
-    factor = 1 + sum(name not in result.fit_times for name in result.had_no_time) / len(times)
+    # The time of models without a fit is not known. Most models are not slower than the mean.
+    factor = 1 + sum(name not in result.fit_times for name in late) / len(times)
     n_processes, budget = stage.options.n_jobs or 1, seconds / SETTINGS.choice_fraction
     while budget < SETTINGS.max_budget:
         budget *= 1.1
         n_raced = min(n_most, max_race_rows(SETTINGS.choice_fraction * budget))
         needed = factor * sum(each.at(max(n_raced, len(stage.y))) for each in times)
-        needed *= stage.options.cv / n_processes * (1 + SETTINGS.round_fraction)
+        n_scores = stage.options.cv * min_repeats(stage.options.cv)
+        needed *= n_scores / n_processes * (1 + SETTINGS.round_fraction)
         if needed < SETTINGS.race_fraction * SETTINGS.choice_fraction * budget:
             break
     magnitude = 10.0 ** (floor(log10(budget)) - 1)

@@ -69,8 +69,10 @@ def selection_bias(
 
     V is the variance of the learners' mean scores, and v the part of it that noise explains: the
     variance of the scores that remains when the means of learners and of folds are removed, times
-    :math:`1 / J + 1 / (K - 1)` for J scores in repeats of K folds. The bias is 0 for a
-    single learner, and for the favourite, which was not chosen by its score.
+    :math:`1 / J + 1 / (K - 1)` for J scores in repeats of K folds. If all other learners were
+    dropped early, the noise is that of the best learner and the baseline. The bias is never
+    negative. It is 0 for a single learner, and for the favourite, which was not chosen by its
+    score.
 
     Parameters
     ----------
@@ -97,12 +99,19 @@ def selection_bias(
     if n_learners + len(offsets) == 1 or best == FAVOURITE:
         return 0.0
     means = table.mean(axis=1)
-    noise = table - means[:, None] - table.mean(axis=0) + table.mean()
-    noise_variance = np.sum(noise**2) / (max(1, n_learners - 1) * (n_scores - 1))
-    of_noise = noise_variance * _variance_factor(n_scores, n_folds)
+    is_alone = n_learners == 1 and BASELINE in scores
+    of_noise = _noise_variance(np.vstack([table, scores[BASELINE]]) if is_alone else table)
+    of_noise *= _variance_factor(n_scores, n_folds)
     all_means = np.append(means, table.mean() + np.array(list(offsets)))
     variance, lead = all_means.var(ddof=1), scores[best].mean() - all_means.mean()
-    return float(lead * (of_noise / variance if of_noise < variance else 1.0))
+    return max(0.0, float(lead * (of_noise / variance if of_noise < variance else 1.0)))
+
+
+def _noise_variance(table: np.ndarray) -> float:
+    """Return the variance that remains when the means of rows and of columns are removed."""
+    noise = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    n_rows, n_columns = table.shape
+    return float(np.sum(noise**2) / (max(1, n_rows - 1) * (n_columns - 1)))
 
 
 def _variance_factor(n_scores: int, n_folds: int) -> float:

@@ -20,7 +20,10 @@ class RaceSettings:
     race_fraction : float
         Largest fraction of that time for the race. The final and the tuning use what is left.
     reference_fraction : float
-        Largest fraction of the time of the race for reference models, if the time is short.
+        Fraction of the time of the race for reference models, if the time is short. They get more
+        if the learners do not use all of their time.
+    fast_fit_seconds : float
+        Reference models with shorter fits are not dropped.
     round_fraction : float
         Largest fraction of the remaining time of the race for a round on some of the rows.
     first_fold_fraction : float
@@ -35,6 +38,11 @@ class RaceSettings:
         Fraction of the time after the race that is not planned for fits.
     grace_fraction : float
         A round may exceed its time by at most this fraction, if the time is not enough.
+    long_grace_fraction : float
+        It may exceed its time by this fraction if all models then have all of their scores.
+    second_fold_fraction : float
+        No learner is dropped after one fold, if the second fold takes less than this fraction of
+        the time that is left. The ranking of a single fold is noisy.
     max_learner_fraction : float
         A learner is dropped if it needs more than this fraction of the time that is left for all.
     min_round_rows : int
@@ -126,12 +134,15 @@ class RaceSettings:
     choice_fraction: float = 0.8
     race_fraction: float = 0.5
     reference_fraction: float = 0.3
+    fast_fit_seconds: float = 0.05
     round_fraction: float = 0.4
     first_fold_fraction: float = 0.4
     min_started: int = 8
     start_fraction: float = 0.15
     reserve_fraction: float = 0.05
     grace_fraction: float = 0.1
+    long_grace_fraction: float = 0.5
+    second_fold_fraction: float = 0.5
     max_learner_fraction: float = 0.5
     min_round_rows: int = 150
     min_survivors: int = 4

@@ -1,6 +1,6 @@
 """The best learner of a comparison, and the scores by which it was chosen."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,8 @@ REFERENCE_PHRASES = {
     "Ridge": "ridge regression",
     "Mean prediction": "the mean",
 }
+
+ROUNDING = 1e-9  # smaller probabilities are rounding errors
 
 
 def in_sentence(name: str) -> str:
@@ -117,7 +119,8 @@ class Choice:
         Number of rows in the last round of the race, and in the final.
     posterior : Posterior
         Result of the Bayesian test of the baseline (left) against the best learner (right), whose
-        scores were reduced by `selection_bias`. ``right`` is at most `better_than_guess`.
+        scores were reduced by `selection_bias`. ``right`` is at most `better_than_guess`,
+        and the probabilities sum to 1 with `only_better_than_baseline`.
     selection_bias : float
         How much too good the best learner's score is because the same rows chose it (estimate).
     better_than_guess : float
@@ -144,6 +147,9 @@ class Choice:
     budget_for_all : float or None
         Estimated budget, in seconds, with which no learner is dropped for lack of time. None if
         no learner was.
+    too_short : float or None
+        The budget, in seconds, if it was too short for any learner whose distance differs from
+        the Euclidean one. Then nothing was compared.
     n_neighbors : int
         Number of nearest neighbours that the fitted model uses.
     scale : {"minmax", "standard", "robust"}
@@ -178,6 +184,7 @@ class Choice:
     reference_posterior: Posterior | None = field(default=None, repr=False)
     rounds: tuple[RaceRound, ...] = ()
     budget_for_all: float | None = None
+    too_short: float | None = None
     n_neighbors: int = 3
     scale: str = "minmax"
     chosen_in_folds: tuple[str, ...] = ()
@@ -189,7 +196,17 @@ class Choice:
 
         It is `best` if that is better with a probability above 50 %.
         """
-        return self.best if self.posterior.right > 0.5 else BASELINE
+        is_better = self.posterior.right > 0.5 and self.too_short is None
+        return self.best if is_better else BASELINE
+
+    @property
+    def only_better_than_baseline(self) -> float:
+        """Probability that `best` is better than the baseline, but not than the guess.
+
+        The guess is always the largest class, or the mean.
+        """
+        found = self.posterior
+        return max(0.0, 1 - found.left - found.rope - found.right)
 
     @property
     def better_reference(self) -> str | None:
@@ -204,12 +221,34 @@ class Choice:
     @property
     def verdict(self) -> str:
         """Sentences that say whether the best learner beats the baseline, and what to use."""
-        sentences = [verdict(BASELINE, self.best, self.posterior)]
-        if self.chosen != self.best:
-            sentences.append("No learner beat Euclidean, so the model uses the Euclidean distance.")
+        sentences = [self._test_sentence()]
+        if self.too_short is not None:
+            sentences = [
+                f"No learner could be compared in {self.too_short:.3g} s, so the model uses the "
+                "Euclidean distance. Set a larger budget."
+            ]
+        elif self.chosen != self.best:
+            is_better = self.posterior.right + self.only_better_than_baseline > 0.5
+            why = "No learner is better than both" if is_better else "No learner beat Euclidean"
+            sentences.append(f"{why}, so the model uses the Euclidean distance.")
         if self.better_reference is not None:
             sentences.append(self._reference_advice(self.better_reference))
         return " ".join(sentences)
+
+    def _test_sentence(self) -> str:
+        """Return the result of the test against the baseline, and of that against the guess."""
+        right = self.posterior.right + self.only_better_than_baseline
+        sentence = verdict(BASELINE, self.best, replace(self.posterior, right=right))
+        if right <= 0.5 or self.only_better_than_baseline < ROUNDING:
+            return sentence
+        of_task = "the mean" if self.task.is_regression else "the largest class"
+        guess = f"better than always predicting {of_task}"
+        if self.better_than_guess > 0.5:
+            also = f"and probably {guess} ({100 * self.better_than_guess:.0f} %)"
+        else:
+            is_clear = self.better_than_guess <= 1 - CONFIDENT_PROBABILITY
+            also = f"but {'' if is_clear else 'probably '}not {guess}"
+        return f"{sentence.removesuffix('.')}, {also}."
 
     def _reference_advice(self, name: str) -> str:
         phrase = reference_phrase(name)

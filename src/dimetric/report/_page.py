@@ -30,9 +30,11 @@ MAX_BARS = 15  # bars shown for classes, and for features
 MAX_SENTENCES_LENGTH = 600  # characters of sentences that contain names
 MAX_NAME_LENGTH = 32  # characters of the name of a bar
 
+MIN_SHOWN_PROBABILITY = 0.005  # smaller ones would be shown as 0 %
+
 
 class _Outcome(NamedTuple):
-    """One of the three outcomes of the Bayesian test."""
+    """One of the outcomes of the Bayesian test."""
 
     text: str
     probability: float
@@ -156,11 +158,16 @@ def _environment() -> "Environment":
 
 def _outcomes(choice: Choice, rope: float) -> list[_Outcome]:
     posterior = choice.posterior
-    return [
+    outcomes = [
         _Outcome(f"{BASELINE} is better", posterior.left, "--bad"),
         _Outcome(f"equivalent (within {_rope_text(choice, rope)})", posterior.rope, "--even"),
         _Outcome(f"{choice.best} is better", posterior.right, "--good"),
     ]
+    guess = "the mean" if choice.task.is_regression else "the largest class"
+    only = f"{choice.best} is better than {BASELINE}, but not than always predicting {guess}"
+    if choice.only_better_than_baseline >= MIN_SHOWN_PROBABILITY:
+        outcomes.insert(2, _Outcome(only, choice.only_better_than_baseline, "--accent"))
+    return outcomes
 
 
 def _rope_text(choice: Choice, rope: float) -> str:

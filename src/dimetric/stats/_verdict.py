@@ -16,7 +16,8 @@ def verdict(baseline: str, learner: str, posterior: Posterior) -> str:
 
     If no outcome has a probability of at least 0.95, the verdict is "inconclusive" and names the
     most likely outcome. It names several outcomes if the sampling error of the posterior cannot
-    separate their probabilities. A probability below 0.95 is never shown as 95 %.
+    separate their probabilities. A probability below 0.95 is never shown as 95 %. If no outcome
+    has a probability above 0.5, the verdict is "undecided".
 
     Parameters
     ----------
@@ -32,6 +33,8 @@ def verdict(baseline: str, learner: str, posterior: Posterior) -> str:
     'NCA is better than Euclidean (97 % probability).'
     >>> verdict("Euclidean", "NCA", Posterior(0.1, 0.6, 0.3, np.empty(0)))
     'Inconclusive: NCA and Euclidean are probably equivalent (60 %).'
+    >>> verdict("Euclidean", "NCA", Posterior(0.25, 0.35, 0.4, np.empty(0)))
+    'Undecided: NCA may be worse than Euclidean (25 %), equivalent (35 %) or better (40 %).'
     """
     outcomes = (
         (f"{learner} is", f"worse than {baseline}", posterior.left),
@@ -49,8 +52,13 @@ def verdict(baseline: str, learner: str, posterior: Posterior) -> str:
     if len(tied) > 1:
         likely = "about equally likely" if n_samples else "equally likely"
         return f"Inconclusive: it is {likely} that {' and that '.join(tied)} ({percent} each)."
-    adverb = "probably" if probability > 0.5 else "most likely"
-    return f"Inconclusive: {subject} {adverb} {predicate} ({percent})."
+    if probability > 0.5:
+        return f"Inconclusive: {subject} probably {predicate} ({percent})."
+    left, rope, right = (_percent(each) for _, _, each in outcomes)
+    return (
+        f"Undecided: {learner} may be worse than {baseline} ({left}), equivalent ({rope}) or "
+        f"better ({right})."
+    )
 
 
 def _percent(probability: float) -> str:
