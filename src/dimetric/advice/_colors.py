@@ -48,7 +48,7 @@ class Colors(NamedTuple):
         return None if are_numbers(values) else values
 
 
-def colors_of(name: str, values: np.ndarray) -> Colors:
+def colors_of(name: str, values: np.ndarray, unit: str = "") -> Colors:
     """Return the colours of rows.
 
     Dates, times, durations and numbers with units become dates or numbers, unless they have so few
@@ -60,6 +60,8 @@ def colors_of(name: str, values: np.ndarray) -> Colors:
         Name of the column.
     values : ndarray of shape (n_rows,)
         Numbers, dates, strings, or objects in which None marks missing values.
+    unit : str, default=""
+        Unit of the numbers, if the column was written with one.
 
     Examples
     --------
@@ -68,7 +70,7 @@ def colors_of(name: str, values: np.ndarray) -> Colors:
     >>> colors.label, colors.values[:3], colors.notes
     ('price (USD)', array([0., 1., 2.]), ["Column 'price' has no value in 1 of 12 rows, ..."])
     """
-    label, known = name, ~is_missing(values)
+    label, known = f"{name} ({unit})" if unit else name, ~is_missing(values)
     is_text = values.dtype.kind in "OU"
     distinct = distinct_values(values) if is_text else {}
     encoding = None

@@ -130,7 +130,7 @@ def embed_table(
     started = perf_counter()
     Z, method_notes = _embed(model, X, table.y, n_components, sample)
     seconds = perf_counter() - started
-    colors = None if table.y is None else colors_of(str(table.target), table.y)
+    colors = None if table.y is None else colors_of(str(table.target), table.y, table.unit)
     quality, quality_notes = None, list[str]()
     if scores:
         say("Quality scores")

@@ -97,6 +97,7 @@ def read_samples(
         source.label if is_file else "a data frame",
         [*table.notes, *samples.notes],
         records=tuple(table.records),
+        unit=table.unit,
     )
     return found if groups is None else _with_groups(found, table.columns[groups], groups, missing)
 

@@ -34,6 +34,8 @@ class TableSamples(NamedTuple):
         The map of sparse rows to `columns`, if they were reduced.
     records : tuple of ColumnRecord
         What is done with each column of the table that may become a feature. Empty for arrays.
+    unit : str
+        Unit of the target, such as "USD", or "".
     """
 
     columns: Any
@@ -47,6 +49,7 @@ class TableSamples(NamedTuple):
     group_name: str = ""
     reducer: Any = None
     records: tuple[ColumnRecord, ...] = ()
+    unit: str = ""
 
     def take(self, rows: np.ndarray) -> Any:
         """Return the features of the given rows."""

@@ -119,6 +119,8 @@ class Table(NamedTuple):
         Messages about dropped columns and unusual file formats.
     records : list of ColumnRecord
         What is done with each column that may become a feature.
+    unit : str
+        Unit of the target, such as "USD", or "".
     """
 
     columns: ReadColumns
@@ -127,6 +129,7 @@ class Table(NamedTuple):
     name: str
     notes: list[str]
     records: list[ColumnRecord]
+    unit: str = ""
 
 
 def open_table(
@@ -186,8 +189,9 @@ def open_table(
             roles = roles._replace(target=better)
             frame, nested, columns = _read_columns(file if is_file else frame, roles)
     notes = _notes_on_file(file, frame, list(columns)) if is_file else []
+    unit = ""
     if roles.target is not None:
-        columns[roles.target], note = quantities_of(roles.target, columns[roles.target])
+        columns[roles.target], note, unit = quantities_of(roles.target, columns[roles.target])
         notes += [note] if note else []
     others = {roles.target, *roles.extra}
     records, read = records_of(columns, [each for each in columns if each not in others])
@@ -203,7 +207,7 @@ def open_table(
     table = ReadColumns(used, read.encodings)
     if needs_features:
         check_features(table, others, records, name)
-    return Table(table, roles.target, roles.extra, name or "", notes, records)
+    return Table(table, roles.target, roles.extra, name or "", notes, records, unit)
 
 
 def _read_columns(source: Any, roles: Roles) -> tuple[Any, dict[str, str], dict[str, np.ndarray]]:

@@ -13,7 +13,7 @@ from dimetric.supervision.labels import may_be_classes
 MAX_CLASSES_WITH_UNIT = 10  # distinct values of a target that may be classes, such as "5 %"
 
 
-def quantities_of(name: str, values: np.ndarray) -> tuple[np.ndarray, str]:
+def quantities_of(name: str, values: np.ndarray) -> tuple[np.ndarray, str, str]:
     """Return a target of percentages, amounts, durations or numbers with some texts as numbers.
 
     Parameters
@@ -30,6 +30,8 @@ def quantities_of(name: str, values: np.ndarray) -> tuple[np.ndarray, str]:
         few distinct values, which may be classes, or integers that may be classes.
     note : str
         A sentence that says how the target is read, or "".
+    unit : str
+        Unit of the numbers, or "".
 
     Examples
     --------
@@ -39,17 +41,18 @@ def quantities_of(name: str, values: np.ndarray) -> tuple[np.ndarray, str]:
     """
     is_text = values.dtype.kind == "O" and len(set(map(str, values))) > MAX_CLASSES_WITH_UNIT
     if not is_text and values.dtype.kind != "m":
-        return values, ""
+        return values, "", ""
     found = detect("", values)
     if not isinstance(found.encoding, QuantityColumn | DurationColumn):
-        return values, ""
+        return values, "", ""
     numbers = found.encoding.codes(values)[:, 0]
     is_plain = isinstance(found.encoding, QuantityColumn) and not found.encoding.unit
     if is_plain and may_be_classes(numbers[~np.isnan(numbers)]):
-        return values, ""
+        return values, "", ""
+    unit = found.encoding.unit if isinstance(found.encoding, QuantityColumn) else "hours"
     hours = ", in hours" if isinstance(found.encoding, DurationColumn) else ""
     note = f"Column {name!r} is read as {found.encoding.content}{hours}. {found.note}"
-    return numbers, note.strip()
+    return numbers, note.strip(), unit
 
 
 def unit_problem(name: str, values: np.ndarray) -> str:
