@@ -27,6 +27,7 @@ from test_public_surface import PUBLIC_NAMES
 import dimetric
 from dimetric import LDA, NCA, PCA, Covariance, Isomap, KNNClassifier, Pairs, Triplets
 from dimetric.kernels import Kernel
+from dimetric.selection import learning_curve
 from dimetric.solvers import (
     LBFGS,
     SGD,
@@ -93,12 +94,14 @@ FRAME = pd.DataFrame(X, columns=list("abcd")).assign(target=np.array(["u", "v", 
 TEXT_FRAME = FRAME.assign(a=["x", "y", None] * 8)
 
 # The arguments that a function needs. Other parameters are drawn from CHOICES.
+CURVE = learning_curve(None, X, Y, cv=2, random_state=0)
 REQUIRED = {
     "X": [X, X[:, :1], X[:4], FRAME, np.ones_like(X)],
     "y": [Y, FRAME["target"], Y * 0, None],
     "Z": [X[:, :2], X[:, :1], np.zeros((24, 2)), X[:5]],
     "estimator": [KNNClassifier(), LDA(), PCA(1), Isomap(), FITTED_LDA],
     "classifier": [FITTED_KNN, KNNClassifier(), KNNClassifier().fit(X[:, :2], Y)],
+    "curve": [CURVE, None, X],
     "learner": [None, PCA(1), LDA(), NCA(max_iter=2), Covariance()],
     "learners": [[None, LDA()], {"a": PCA(1)}, [LDA(), LDA()], []],
     "model": [FITTED_LDA, FITTED_KNN, LDA(), None],

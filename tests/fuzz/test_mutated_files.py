@@ -116,7 +116,7 @@ def stored(content):
 
 def json_file(folder):
     lines = (
-        json.dumps({"a": i, "b": {"c": [None, "x"][i % 2]}, "class": "pq"[i % 2]})
+        json.dumps({"a": i * i % 7, "b": {"c": [None, "x"][i % 2]}, "class": "pq"[i % 2]})
         for i in range(40)
     )
     return "a.jsonl", "\n".join(lines).encode()
