@@ -117,5 +117,6 @@ def test_a_numeric_column_of_texts_raises(rows_per_chunk, model, frame, tmp_path
 def test_chunks_with_texts_among_numbers_do_not_warn(tmp_path):
     rows = [f"{i},{'x' if i % 9000 == 8999 else i}" for i in range(300_000)]
     (tmp_path / "long.csv").write_text("a,flag\n" + "\n".join(rows) + "\n")
-    for _ in TableFile.open(tmp_path / "long.csv").chunks():
-        pass
+    chunks = list(TableFile.open(tmp_path / "long.csv").chunks())
+    assert sum(map(len, chunks)) == 300_000
+    assert sum((chunk["flag"].astype(str) == "x").sum() for chunk in chunks) == 33

@@ -10,6 +10,7 @@ from dimetric.report._records import (
     Insight,
     ReportRecord,
 )
+from dimetric.report._setting import scale_text
 from dimetric.report._task import number_text
 from dimetric.report._text import (
     cut_end,
@@ -81,6 +82,7 @@ def render_report(record: ReportRecord) -> str:
             n_heat_map_features=min(pictures.MAX_HEAT_MAP_FEATURES, len(record.feature_names)),
             examples=changes.examples(record),
             explanations=changes.explanations(record),
+            scaled_features=scale_text(choice.scale),
             usage=usage(record),
             versions=", ".join(f"{name} {each}" for name, each in record.versions.items()),
         )
