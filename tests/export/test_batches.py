@@ -115,7 +115,7 @@ def test_errors_name_the_column(frame, model):
         batch_transform(model, keep=["lda0"])
     with pytest.raises(TypeError, match="must be an estimator, not ndarray"):
         batch_transform(X)
-    with pytest.raises(ValueError, match="no single map"):
+    with pytest.raises(ValueError, match="metric for each class"):
         batch_transform(MultiMetricKNNClassifier(3, max_iter=1, tol=1).fit(X, y))
 
 

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import check_types
 from dimetric._names import suggest
-from dimetric.classify.multi_metric import MultiMetricKNNClassifier
 from dimetric.data._features import model_parts
 from dimetric.data._readers.arrow import frame_of
+from dimetric.export._map_chain import require_euclidean
 from dimetric.learners._inner_learner import mapping_of
 
 __all__ = ["batch_transform"]
@@ -67,8 +67,7 @@ class _BatchTransform:
 
     def __init__(self, model: Any, keep: list[str]) -> None:
         self._encoder, self._scalers, last = model_parts(model)
-        if isinstance(last, MultiMetricKNNClassifier):
-            raise ValueError(f"{type(last).__name__} has no single map: it has one for each class.")
+        require_euclidean(last)
         self._map, self._keep = mapping_of(last), keep
         if self._map is not None and not hasattr(self._map, "transform"):
             raise ValueError(
