@@ -1,3 +1,4 @@
+from ._batches import batch_transform as batch_transform
 from ._describe import describe as describe
 from ._index import to_faiss as to_faiss
 from ._index import to_usearch as to_usearch

@@ -48,7 +48,7 @@ class ParquetReader(Reader):
                 n_cells = file.metadata.num_rows * file.metadata.num_columns
                 check_expansion(n_cells * BYTES_PER_CELL, self.file.path.stat().st_size)
                 table = file.read(_flat_names(file.schema_arrow))
-            return _frame(table) if is_pandas else library.from_arrow(table)
+            return frame_of(table) if is_pandas else library.from_arrow(table)
 
     def chunks(self, string_columns: set[str], cells_per_chunk: int) -> Iterator[Any]:
         """Yield chunks of rows, as pandas data frames without nested columns."""
@@ -59,7 +59,7 @@ class ParquetReader(Reader):
             check_n_columns(file.metadata.num_columns)
             rows = max(1, cells_per_chunk // max(1, file.metadata.num_columns))
             for batch in file.iter_batches(rows, columns=_flat_names(file.schema_arrow)):
-                yield _frame(batch)
+                yield frame_of(batch)
 
     @cached_property
     def _schema(self) -> Any:
@@ -96,7 +96,7 @@ class FeatherReader(Reader):
         with _arrow_errors("Feather"):
             batches = list(self._batches())
             table = pyarrow.Table.from_batches(batches, _flat_schema(self._schema))
-            return _frame(table) if is_pandas else library.from_arrow(table)
+            return frame_of(table) if is_pandas else library.from_arrow(table)
 
     def chunks(self, string_columns: set[str], cells_per_chunk: int) -> Iterator[Any]:
         """Yield chunks of rows, as pandas data frames without nested columns."""
@@ -104,7 +104,7 @@ class FeatherReader(Reader):
             for batch in self._batches():
                 rows = max(1, cells_per_chunk // max(1, batch.num_columns))
                 for start in range(0, batch.num_rows, rows):
-                    yield _frame(batch.slice(start, rows))
+                    yield frame_of(batch.slice(start, rows))
 
     def _batches(self) -> Iterator[Any]:
         """Yield the record batches of the file, without nested columns."""
@@ -189,7 +189,7 @@ def _flat_schema(schema: Any) -> Any:
     return pyarrow.schema([field for field in schema if field.name in names])
 
 
-def _frame(table: Any) -> Any:
+def frame_of(table: Any) -> Any:
     """Return an Arrow table as a pandas data frame. Dates become timestamps without time zone."""
     # pandas would convert integers with missing values to floats, which round long ids.
     # The metadata of pandas would turn columns into names of rows.
