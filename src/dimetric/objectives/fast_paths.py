@@ -35,7 +35,7 @@ def over_row_blocks(work: Callable[[Iterator[int]], T], n_samples: int) -> list[
     return run_on_threads(work, range(0, n_samples, BLOCK_ROWS), n_rows=n_samples)
 
 
-class _AllPairs:
+class AllPairs:
     """Squared distances of all pairs in blocks, and the Laplacian product of their weights.
 
     Parameters
@@ -89,6 +89,12 @@ class _AllPairs:
         total[:, rows] += by_row.T
         total[:, columns] += V1.T @ W  # BLAS computes W.T @ V1 more slowly
 
+    def add_symmetric(self, total: np.ndarray, rows: slice, W: np.ndarray) -> None:
+        """Add the product of symmetric weights with V to the total, given an upper block of W."""
+        size = rows.stop - rows.start
+        total[:, rows] += (W @ self._V1[rows.start :]).T
+        total[:, rows.stop :] += self._V1[rows].T @ W[:, size:]
+
     def laplacian_product(self, total: np.ndarray) -> np.ndarray:
         """Return the Laplacian of all weights times V, given the total."""
         return np.asarray(total[-1:].T * self.V - total[:-1].T)
@@ -110,7 +116,7 @@ def weighted_product(
     is given, `weigh` also overwrites its rows first:last, and D times these factors are the
     weights. This is faster than to multiply D.
     """
-    pairs = _AllPairs(Z, V, upper=upper)
+    pairs = AllPairs(Z, V, upper=upper)
 
     def work(firsts: Iterator[int]) -> tuple[float, np.ndarray]:
         loss, total = 0.0, pairs.zeros()
@@ -234,7 +240,7 @@ def softmin(
     product : ndarray
         Laplacian of the weights times V.
     """
-    pairs = _AllPairs(Z, V, upper=True)
+    pairs = AllPairs(Z, V, upper=True)
 
     def work(firsts: Iterator[int]) -> tuple[float, np.ndarray]:
         least, total = np.inf, pairs.zeros()

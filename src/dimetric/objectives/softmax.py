@@ -17,6 +17,8 @@ import numpy as np
 from dimetric._arrays.namespaces import Array
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.fast_paths import EXPONENT_FRACTION, weighted_product
+from dimetric.objectives.kernel_pairs import KernelPairs
+from dimetric.objectives.near_pairs import NearPairs, NearPairSearch, near_product
 from dimetric.objectives.side import Side
 
 # Returns the block of costs between the targets of the rows and of the columns, in float64.
@@ -111,6 +113,15 @@ def nca(
     Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
 ) -> tuple[float, np.ndarray, float]:
     """Return the loss, Laplacian product and 0 for ``learners.nca.NCARule``."""
+    search = NearPairSearch(Z)
+    if search.is_worthwhile():
+        return *near_product(lambda pairs: _nca_of_near_pairs(pairs, side), search, V), 0.0
+    if side.weights is None:
+        kernel = KernelPairs(Z, V)
+        sums, class_sums = kernel.sums_by_class(side)
+        if np.all(sums >= kernel.smallest_sum):
+            p, rest = class_sums / sums, (sums - class_sums) / sums
+            return -float(np.sum(p)), kernel.product(-p / sums, rest / sums, side), 0.0
     tiny = np.finfo(Z.dtype).tiny
     factors = np.empty_like(Z, shape=(len(Z), 1))
 
@@ -128,6 +139,21 @@ def nca(
         return loss
 
     return *weighted_product(weigh, Z, V, row_factors=factors)[:2], 0.0
+
+
+def _nca_of_near_pairs(pairs: NearPairs, side: Side) -> tuple[float, np.ndarray]:
+    """Return the loss of the rows of near pairs, and the weights of the pairs."""
+    labels, weights = side.labels, side.weights
+    P = np.exp(pairs.by_pair(pairs.nearest()) - pairs.squared_distances)
+    if weights is not None:
+        P *= weights[pairs.columns]
+    P /= pairs.by_pair(pairs.row_sums(P))
+    same = labels[pairs.columns] == pairs.by_pair(labels[pairs.rows])
+    p = pairs.row_sums(P * same)
+    P *= same - pairs.by_pair(p)
+    if weights is not None:
+        P *= pairs.by_pair(weights[pairs.rows])
+    return -_total(p[:, None], side, pairs.rows), P
 
 
 def expected_cost(
@@ -175,15 +201,7 @@ def mcml(
     starts = side.class_starts
     sizes = np.diff(starts)
     is_anchor = np.repeat(sizes > 1, sizes)[:, None]
-    factors = np.empty_like(Z, shape=(len(Z), 1))
-
-    def weigh(P: np.ndarray, first: int, last: int) -> float:
-        rows = slice(first, last)
-        shift, total = _softmax(P, first, last, side.weights)
-        factors[rows] = _weighted(np.where(is_anchor[rows], -1 / total, 0), side, rows)
-        return _total(np.where(is_anchor[rows], np.log(total) - shift, 0), side, rows)
-
-    loss, product, _ = weighted_product(weigh, Z, V, row_factors=factors)
+    loss, product = _mcml_pushes(Z, V, side, is_anchor)
     # The second term is the scatter within each class, which is linear in M.
     for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True):
         members = slice(start, start + size)
@@ -196,6 +214,28 @@ def mcml(
             loss += weight * float(np.sum(deviation**2, dtype=np.float64))
             product[members] += weight * (V[members] - V[members].mean(axis=0))
     return loss, product, 0.0
+
+
+def _mcml_pushes(
+    Z: np.ndarray, V: np.ndarray, side: Side, is_anchor: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Return the logarithms of the sums of exponentials, and their Laplacian product."""
+    if side.weights is None:
+        kernel = KernelPairs(Z, V)
+        sums = kernel.sums()
+        if np.all(sums >= kernel.smallest_sum):
+            is_anchor = is_anchor[:, 0]
+            terms = np.where(is_anchor, -1 / sums, 0)
+            return float(np.sum(np.log(sums[is_anchor]))), kernel.product(terms)
+    factors = np.empty_like(Z, shape=(len(Z), 1))
+
+    def weigh(P: np.ndarray, first: int, last: int) -> float:
+        rows = slice(first, last)
+        shift, total = _softmax(P, first, last, side.weights)
+        factors[rows] = _weighted(np.where(is_anchor[rows], -1 / total, 0), side, rows)
+        return _total(np.where(is_anchor[rows], np.log(total) - shift, 0), side, rows)
+
+    return weighted_product(weigh, Z, V, row_factors=factors)[:2]
 
 
 def _add_weighted_pulls(
