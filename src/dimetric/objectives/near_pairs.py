@@ -9,6 +9,7 @@ probabilities that are left out add up to less than 1e-13 in each row.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -73,24 +74,25 @@ class NearPairSearch:
     def __init__(self, Z: np.ndarray) -> None:
         n, k = Z.shape
         self._Z = Z
-        largest = 4 * float(np.max(squared_norms(Z), initial=0.0))  # of the squared distances
-        # Rounding errors of a product, which has k + 2 terms.
+        # Bound of the rounding errors of squared distances, which are products of k + 2 terms.
+        largest = 4 * float(np.max(squared_norms(Z)))
         error = (k + 4) * float(np.finfo(np.float32).eps) * largest
         dtype = np.float32 if error <= MAX_FLOAT32_ERROR else Z.dtype
         self._left = left_factor(Z).astype(dtype)
         self._right = np.ascontiguousarray(right_factor(Z).T, dtype=dtype)
         self._reach = CUTOFF + float(np.log(n)) + 2 * min(error, MAX_FLOAT32_ERROR)
-        self._is_large_enough = n >= MIN_SAMPLES and bool(np.isfinite(largest))
 
-    def is_worthwhile(self) -> bool:
-        """Return whether few pairs are near, judged by some of the rows."""
-        n = len(self._Z)
-        if not self._is_large_enough:
-            return False
+    @classmethod
+    def if_few(cls, Z: np.ndarray) -> Self | None:
+        """Return a search if few pairs are near, judged by some of the rows, else None."""
+        n = len(Z)
+        if n < MIN_SAMPLES or not np.all(np.isfinite(squared_norms(Z))):
+            return None
+        search = cls(Z)
         rows = np.arange(0, n, 1 + n // BLOCK_ROWS)
         is_near = np.empty((len(rows), n), np.bool_)
-        self._compare(rows, self._left[rows] @ self._right, is_near)
-        return bool(np.mean(is_near) <= MAX_FRACTION)
+        search._compare(rows, search._left[rows] @ search._right, is_near)
+        return search if np.mean(is_near) <= MAX_FRACTION else None
 
     def blocks(self, firsts: Iterator[int]) -> Iterator[NearPairs]:
         """Yield the near pairs of blocks of rows."""

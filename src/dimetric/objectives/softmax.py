@@ -21,6 +21,8 @@ from dimetric.objectives.kernel_pairs import KernelPairs
 from dimetric.objectives.near_pairs import NearPairs, NearPairSearch, near_product
 from dimetric.objectives.side import Side
 
+MIN_SAMPLES_FOR_KERNEL = 500  # with fewer samples, one pass over all pairs takes less time
+
 # Returns the block of costs between the targets of the rows and of the columns, in float64.
 Cost = Callable[[Any, Side, Side], Array]
 
@@ -113,10 +115,10 @@ def nca(
     Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
 ) -> tuple[float, np.ndarray, float]:
     """Return the loss, Laplacian product and 0 for ``learners.nca.NCARule``."""
-    search = NearPairSearch(Z)
-    if search.is_worthwhile():
+    search = NearPairSearch.if_few(Z)
+    if search is not None:
         return *near_product(lambda pairs: _nca_of_near_pairs(pairs, side), search, V), 0.0
-    if side.weights is None:
+    if side.weights is None and len(Z) >= MIN_SAMPLES_FOR_KERNEL:
         kernel = KernelPairs(Z, V)
         sums, class_sums = kernel.sums_by_class(side)
         if np.all(sums >= kernel.smallest_sum):
@@ -220,7 +222,7 @@ def _mcml_pushes(
     Z: np.ndarray, V: np.ndarray, side: Side, is_anchor: np.ndarray
 ) -> tuple[float, np.ndarray]:
     """Return the logarithms of the sums of exponentials, and their Laplacian product."""
-    if side.weights is None:
+    if side.weights is None and len(Z) >= MIN_SAMPLES_FOR_KERNEL:
         kernel = KernelPairs(Z, V)
         sums = kernel.sums()
         if np.all(sums >= kernel.smallest_sum):
