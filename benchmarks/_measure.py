@@ -33,6 +33,22 @@ def time_in_turns(*calls: Callable[[], Any], repeats: int = 3) -> list[tuple[flo
     return list(zip(best, results, strict=True))
 
 
+def product_seconds(n: int, d: int, repeats: int = 3) -> float:
+    """Return the time of the matrix product that the squared distances of n samples need.
+
+    It is computed in float64, in blocks of rows, by as many threads as BLAS uses.
+    """
+    rng = np.random.default_rng(0)
+    Z, block = rng.standard_normal((n, d)), np.empty((512, n))
+
+    def product() -> None:
+        for first in range(0, n, 512):
+            rows = Z[first : first + 512]
+            np.matmul(rows, Z.T, out=block[: len(rows)])
+
+    return time_in_turns(product, repeats=repeats)[0][0]
+
+
 def added_megabytes(prepare: Callable[..., Any], *arguments: Any) -> float:
     """Return the memory that a function adds in a new process, in megabytes.
 

@@ -25,6 +25,7 @@ class MCMLRule(Rule):
     """
 
     fast = staticmethod(mcml)
+    is_convex = True
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None

@@ -32,6 +32,9 @@ class Rule(ABC):
     """
 
     fast: ClassVar[Callable[..., tuple[float, np.ndarray, Any]] | None] = None
+    # Whether the loss is convex in the metric. Then, rounding errors in early iterations of a
+    # solver have no effect on the minimum that it reaches.
+    is_convex: ClassVar[bool] = False
 
     @abstractmethod
     def block(

@@ -35,7 +35,7 @@ def over_row_blocks(work: Callable[[Iterator[int]], T], n_samples: int) -> list[
     return run_on_threads(work, range(0, n_samples, BLOCK_ROWS), n_rows=n_samples)
 
 
-class _AllPairs:
+class AllPairs:
     """Squared distances of all pairs in blocks, and the Laplacian product of their weights.
 
     Parameters
@@ -68,17 +68,36 @@ class _AllPairs:
             yield rows, columns, D
 
     def zeros(self) -> np.ndarray:
-        """Return a zero total, to be passed to :meth:`add`."""
-        return np.zeros_like(self._V1)
+        """Return a zero total, to be passed to :meth:`add`. Its columns are points."""
+        return np.zeros(self._V1.shape[::-1], self._V1.dtype)
 
-    def add(self, total: np.ndarray, rows: slice, columns: slice, W: np.ndarray) -> None:
-        """Add the products of the weights W, and of their transpose, with V to the total."""
-        total[rows] += W @ self._V1[columns]
-        total[columns] += W.T @ self._V1[rows]
+    def add(
+        self,
+        total: np.ndarray,
+        rows: slice,
+        columns: slice,
+        W: np.ndarray,
+        row_factors: np.ndarray | None = None,
+    ) -> None:
+        """Add the products of the weights W, and of their transpose, with V to the total.
+
+        If `row_factors` of shape (b, 1) are given, each row of W is multiplied by its factor.
+        """
+        by_row, V1 = W @ self._V1[columns], self._V1[rows]
+        if row_factors is not None:
+            by_row, V1 = row_factors * by_row, row_factors * V1
+        total[:, rows] += by_row.T
+        total[:, columns] += V1.T @ W  # BLAS computes W.T @ V1 more slowly
+
+    def add_symmetric(self, total: np.ndarray, rows: slice, W: np.ndarray) -> None:
+        """Add the product of symmetric weights with V to the total, given an upper block of W."""
+        size = rows.stop - rows.start
+        total[:, rows] += (W @ self._V1[rows.start :]).T
+        total[:, rows.stop :] += self._V1[rows].T @ W[:, size:]
 
     def laplacian_product(self, total: np.ndarray) -> np.ndarray:
         """Return the Laplacian of all weights times V, given the total."""
-        return np.asarray(total[:, -1:] * self.V - total[:, :-1])
+        return np.asarray(total[-1:].T * self.V - total[:-1].T)
 
 
 def weighted_product(
@@ -87,26 +106,30 @@ def weighted_product(
     V: np.ndarray,
     *,
     upper: bool = False,
+    row_factors: np.ndarray | None = None,
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return a loss, the Laplacian of its weights W times V, and the degrees (sums of weights).
 
     ``weigh(D, first, last)`` gets the squared distances D between the points first:last and all
     points. If `upper` is true, the columns start at the point `first`. The function overwrites D
-    with the weights, and returns the loss of the block.
+    with the weights, and returns the loss of the block. If an array `row_factors` of shape (n, 1)
+    is given, `weigh` also overwrites its rows first:last, and D times these factors are the
+    weights. This is faster than to multiply D.
     """
-    pairs = _AllPairs(Z, V, upper=upper)
+    pairs = AllPairs(Z, V, upper=upper)
 
     def work(firsts: Iterator[int]) -> tuple[float, np.ndarray]:
         loss, total = 0.0, pairs.zeros()
         for rows, columns, W in pairs.blocks(firsts):
             loss += weigh(W, rows.start, rows.stop)
-            pairs.add(total, rows, columns, W)
+            factors = None if row_factors is None else row_factors[rows]
+            pairs.add(total, rows, columns, W, factors)
         return loss, total
 
     parts = over_row_blocks(work, len(Z))
     loss = sum(part[0] for part in parts)
     total = np.sum([part[1] for part in parts], axis=0)
-    return loss, pairs.laplacian_product(total), total[:, -1]
+    return loss, pairs.laplacian_product(total), total[-1]
 
 
 def _pair_sum(A: np.ndarray, side: Side, rows: slice, columns: slice, dtype: Any = None) -> float:
@@ -217,7 +240,7 @@ def softmin(
     product : ndarray
         Laplacian of the weights times V.
     """
-    pairs = _AllPairs(Z, V, upper=True)
+    pairs = AllPairs(Z, V, upper=True)
 
     def work(firsts: Iterator[int]) -> tuple[float, np.ndarray]:
         least, total = np.inf, pairs.zeros()
@@ -250,4 +273,4 @@ def softmin(
     # Each thread computed its weights relative to the smallest distance that it found.
     scales = [np.exp((least - low) / mu) if low < np.inf else 0.0 for low, _ in parts]
     total = np.sum([scale * part for scale, (_, part) in zip(scales, parts, strict=True)], axis=0)
-    return least, float(total[:, -1].sum()) / 2, pairs.laplacian_product(total)
+    return least, float(total[-1].sum()) / 2, pairs.laplacian_product(total)

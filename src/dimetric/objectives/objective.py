@@ -113,6 +113,14 @@ class Objective(ABC):
         """
         return None
 
+    def in_float32(self) -> "Objective | None":
+        """Return an approximation of the objective by float32 arithmetic that takes less time.
+
+        Its parameters and results have the dtype of the points, and its relative error is about
+        1e-7. The default is None, for objectives that have no such approximation.
+        """
+        return None
+
 
 class Certifiable(Objective):
     """An objective whose difference from the optimal value can be bounded."""

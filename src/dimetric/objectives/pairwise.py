@@ -1,5 +1,6 @@
 """Objectives over all pairs of samples that have labels or other targets."""
 
+from dataclasses import replace
 from typing import Any
 
 import array_api_compat as compat
@@ -8,11 +9,13 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
 from dimetric.linalg.scatter import Moments
 from dimetric.objectives.engine import Rule, laplacian_product
-from dimetric.objectives.objective import SimilarityObjective
+from dimetric.objectives.objective import Objective, SimilarityObjective
 from dimetric.objectives.side import Side
 from dimetric.supervision.labels import sum_of_pair_weights
 
 MAX_FLOAT32_ERROR = 1e-3  # largest rounding error of a squared distance in float32
+MAX_APPROXIMATION_ERROR = 1e-4  # the same for an approximation of a float64 objective
+MIN_SAMPLES_FOR_APPROXIMATION = 500  # with fewer samples, float32 saves little time
 N_TARGET_STRATA = 10  # samples with targets instead of labels are divided into this many strata
 
 
@@ -73,6 +76,17 @@ class PairwiseObjective(SimilarityObjective):
             return self._fast(Z, V, self.side, theta)
         return laplacian_product(self.rule, Z, V, self.side, theta)
 
+    def in_float32(self) -> "_Float32Objective | None":
+        """Return an approximation, if the rule is convex and the samples are in float64.
+
+        See :meth:`Objective.in_float32`. Without convexity, small differences in early iterations
+        may lead to another minimum.
+        """
+        is_fast = self._fast is not None and self.points.dtype == np.float64
+        if is_fast and self.rule.is_convex and len(self.side) >= MIN_SAMPLES_FOR_APPROXIMATION:
+            return _Float32Objective(self)
+        return None
+
     def batch(self, rows: np.ndarray) -> "PairwiseObjective | None":
         """Return the objective of some samples.
 
@@ -107,6 +121,32 @@ class PairwiseObjective(SimilarityObjective):
         return float(counts @ (counts - 1)) / 2
 
 
+class _Float32Objective(Objective):
+    """An approximation of a pairwise objective: distances and weights in float32.
+
+    The points are mapped and the gradients are computed in float64.
+    """
+
+    def __init__(self, exact: PairwiseObjective) -> None:
+        self._exact, self._float32_side = exact, exact.side
+        if exact.side.weights is not None:
+            weights = exact.side.weights.astype(np.float32)
+            self._float32_side = replace(exact.side, weights=weights)
+        self.points, self.n_terms, self.infimum = exact.points, exact.n_terms, exact.infimum
+        self.theta, self.strata = exact.theta, exact.strata
+
+    def evaluate(
+        self, Z: Array, V: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective, the product and dtheta. See :meth:`Objective.evaluate`."""
+        Z32 = Z.astype(np.float32)
+        if _needs_float64(Z32, MAX_APPROXIMATION_ERROR):
+            return self._exact.evaluate(Z, V, theta)
+        V32 = Z32 if V is Z else V.astype(np.float32)
+        loss, product, dtheta = self._exact.rule.fast(Z32, V32, self._float32_side, theta)
+        return loss, product.astype(np.float64), dtheta
+
+
 def within_class_covariance(points: Array, labels: np.ndarray) -> np.ndarray:
     """Return the within-class covariance of the samples.
 
@@ -128,7 +168,7 @@ def _is_constant(targets: Array | None) -> bool:
     return bool(np.all(to_host(targets[1:, ...] == targets[:1, ...])))
 
 
-def _needs_float64(Z: Array) -> bool:
+def _needs_float64(Z: Array, max_error: float = MAX_FLOAT32_ERROR) -> bool:
     """Return whether small squared distances would be lost to rounding in float32.
 
     Squared distances come from a matrix product, so their rounding errors grow with the squared
@@ -137,4 +177,4 @@ def _needs_float64(Z: Array) -> bool:
     xp = namespace(Z)
     if Z.dtype != xp.float32 or Z.shape[1] == 0:
         return False
-    return eps(Z) * float(xp.max(xp.sum(Z * Z, axis=1))) > MAX_FLOAT32_ERROR
+    return eps(Z) * float(xp.max(xp.sum(Z * Z, axis=1))) > max_error

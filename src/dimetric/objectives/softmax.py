@@ -17,7 +17,11 @@ import numpy as np
 from dimetric._arrays.namespaces import Array
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.fast_paths import EXPONENT_FRACTION, weighted_product
+from dimetric.objectives.kernel_pairs import KernelPairs
+from dimetric.objectives.near_pairs import NearPairs, NearPairSearch, near_product
 from dimetric.objectives.side import Side
+
+MIN_SAMPLES_FOR_KERNEL = 500  # with fewer samples, one pass over all pairs takes less time
 
 # Returns the block of costs between the targets of the rows and of the columns, in float64.
 Cost = Callable[[Any, Side, Side], Array]
@@ -69,81 +73,107 @@ def weighted_by_row(xp: Any, losses: Array, W: Array, rows: Side) -> tuple[Array
     return xp.sum(losses, dtype=xp.float64), W, 0.0
 
 
-def _probabilities(P: np.ndarray, first: int, last: int, side: Side) -> None:
-    """Overwrite the squared distances P of the points first:last with probabilities."""
-    P /= _softmax(P, first, last, side.weights)[1]
-
-
 def _softmax(
     P: np.ndarray, first: int, last: int, weights: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray | float, np.ndarray]:
     """Overwrite the squared distances P of the points first:last with unnormalised probabilities.
 
     Returns
     -------
-    nearest : ndarray of shape (last - first, 1)
-        Squared distance of each point to its nearest neighbour. The unnormalised probability of
-        that neighbour is its weight, or 1 without weights.
+    shift : ndarray of shape (last - first, 1) or float
+        The unnormalised probabilities are the weights times ``exp(shift - d2)``.
     total : ndarray of shape (last - first, 1)
         Sum of the unnormalised probabilities of each point.
     """
-    smallest_exponent = P.dtype.type(EXPONENT_FRACTION) * np.log(np.finfo(P.dtype).tiny)
+    lowest = EXPONENT_FRACTION * float(np.log(np.finfo(P.dtype).tiny))
     itself = np.arange(last - first), np.arange(first, last)
     P[itself] = np.inf
     nearest = P.min(axis=1, keepdims=True)
-    np.subtract(nearest, P, out=P)
-    np.maximum(P, smallest_exponent, out=P)
+    shift: np.ndarray | float = nearest
+    if np.max(nearest) <= -lowest:  # no shift is needed, and it would take twice the time
+        shift, lowest = 0.0, 2 * lowest
+    np.subtract(shift, P, out=P)
+    np.clip(P, lowest, np.inf, out=P)  # faster than np.maximum
     np.exp(P, out=P)
     P[itself] = 0
     if weights is not None:
         P *= weights
-    return nearest, P.sum(axis=1, keepdims=True)
+    return shift, P.sum(axis=1, keepdims=True)
 
 
-def _weighted_block(losses: np.ndarray, W: np.ndarray, first: int, last: int, side: Side) -> float:
-    """Multiply the derivatives W of the rows first:last by their weights. Return the total loss."""
-    if side.weights is not None:
-        weights = side.weights[first:last, None]
-        W *= weights
-        losses = losses * weights
-    return float(losses.sum(dtype=np.float64))
+def _weighted(by_row: np.ndarray, side: Side, rows: slice) -> np.ndarray:
+    """Return the numbers of some rows, multiplied by the weights of the rows, if any."""
+    return by_row if side.weights is None else by_row * side.weights[rows, None]
+
+
+def _total(losses: np.ndarray, side: Side, rows: slice) -> float:
+    """Return the weighted sum of the losses of some rows."""
+    return float(_weighted(losses, side, rows).sum(dtype=np.float64))
 
 
 def nca(
     Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
 ) -> tuple[float, np.ndarray, float]:
     """Return the loss, Laplacian product and 0 for ``learners.nca.NCARule``."""
+    search = NearPairSearch.if_few(Z)
+    if search is not None:
+        return *near_product(lambda pairs: _nca_of_near_pairs(pairs, side), search, V), 0.0
+    if side.weights is None and len(Z) >= MIN_SAMPLES_FOR_KERNEL:
+        kernel = KernelPairs(Z, V)
+        sums, class_sums = kernel.sums_by_class(side)
+        if np.all(sums >= kernel.smallest_sum):
+            p, rest = class_sums / sums, (sums - class_sums) / sums
+            return -float(np.sum(p)), kernel.product(-p / sums, rest / sums, side), 0.0
     tiny = np.finfo(Z.dtype).tiny
+    factors = np.empty_like(Z, shape=(len(Z), 1))
 
     def weigh(P: np.ndarray, first: int, last: int) -> float:
         scale = 1 / _softmax(P, first, last, side.weights)[1]
         loss = 0.0
         for rows, members in side.class_runs(first, last):
             here = slice(rows.start - first, rows.stop - first)
-            # W = P (same - p): multiply by -p everywhere, then by (p - 1) / p in the same class.
+            # W = P (same - p): a factor -p for the row, and (p - 1) / p in the same class.
             p = P[here, members].sum(axis=1, keepdims=True) * scale[here]
-            loss -= _weighted_block(p, P[here], rows.start, rows.stop, side)
+            loss -= _total(p, side, rows)
             p = np.maximum(p, tiny)
-            P[here] *= -p * scale[here]
             P[here, members] *= (p - 1) / p
+            factors[rows] = _weighted(-p * scale[here], side, rows)
         return loss
 
-    return *weighted_product(weigh, Z, V)[:2], 0.0
+    return *weighted_product(weigh, Z, V, row_factors=factors)[:2], 0.0
+
+
+def _nca_of_near_pairs(pairs: NearPairs, side: Side) -> tuple[float, np.ndarray]:
+    """Return the loss of the rows of near pairs, and the weights of the pairs."""
+    labels, weights = side.labels, side.weights
+    P = np.exp(pairs.by_pair(pairs.nearest()) - pairs.squared_distances)
+    if weights is not None:
+        P *= weights[pairs.columns]
+    P /= pairs.by_pair(pairs.row_sums(P))
+    same = labels[pairs.columns] == pairs.by_pair(labels[pairs.rows])
+    p = pairs.row_sums(P * same)
+    P *= same - pairs.by_pair(p)
+    if weights is not None:
+        P *= pairs.by_pair(weights[pairs.rows])
+    return -_total(p[:, None], side, pairs.rows), P
 
 
 def expected_cost(
     Z: np.ndarray, V: np.ndarray, side: Side, cost: Cost
 ) -> tuple[float, np.ndarray, float]:
     """Return the loss, Laplacian product and 0 for ``costs.CostRule``."""
+    factors = np.empty_like(Z, shape=(len(Z), 1))
 
     def weigh(P: np.ndarray, first: int, last: int) -> float:
-        _probabilities(P, first, last, side)
-        C = np.asarray(cost(np, side[first:last], side), dtype=P.dtype)
-        means = np.einsum("ij,ij->i", P, C)[:, None]
+        rows = slice(first, last)
+        scale = 1 / _softmax(P, first, last, side.weights)[1]
+        C = np.asarray(cost(np, side[rows], side), dtype=P.dtype)
+        means = np.einsum("ij,ij->i", P, C)[:, None] * scale
         P *= means - C
-        return _weighted_block(means, P, first, last, side)
+        factors[rows] = _weighted(scale, side, rows)
+        return _total(means, side, rows)
 
-    return *weighted_product(weigh, Z, V)[:2], 0.0
+    return *weighted_product(weigh, Z, V, row_factors=factors)[:2], 0.0
 
 
 def mlkr(
@@ -151,17 +181,19 @@ def mlkr(
 ) -> tuple[float, np.ndarray, float]:
     """Return the loss, Laplacian product and 0 for ``learners.mlkr.MLKRRule``."""
     targets = side.target_columns(Z.dtype)
+    factors = np.empty_like(Z, shape=(len(Z), 1))
 
     def weigh(P: np.ndarray, first: int, last: int) -> float:
-        _probabilities(P, first, last, side)
-        predicted = P @ targets
-        errors = targets[first:last] - predicted
+        rows = slice(first, last)
+        scale = 1 / _softmax(P, first, last, side.weights)[1]
+        predicted = P @ targets * scale
+        errors = targets[rows] - predicted
         offsets = np.einsum("ij,ij->i", errors, predicted)[:, None]
-        P *= 2 * (errors @ targets.T - offsets)
-        losses = np.einsum("ij,ij->i", errors, errors)[:, None]
-        return _weighted_block(losses, P, first, last, side)
+        P *= errors @ targets.T - offsets
+        factors[rows] = _weighted(2 * scale, side, rows)
+        return _total(np.einsum("ij,ij->i", errors, errors)[:, None], side, rows)
 
-    return *weighted_product(weigh, Z, V)[:2], 0.0
+    return *weighted_product(weigh, Z, V, row_factors=factors)[:2], 0.0
 
 
 def mcml(
@@ -171,14 +203,7 @@ def mcml(
     starts = side.class_starts
     sizes = np.diff(starts)
     is_anchor = np.repeat(sizes > 1, sizes)[:, None]
-
-    def weigh(P: np.ndarray, first: int, last: int) -> float:
-        nearest, total = _softmax(P, first, last, side.weights)
-        anchors = is_anchor[first:last]
-        P *= np.where(anchors, -1 / total, 0)
-        return _weighted_block(np.where(anchors, np.log(total) - nearest, 0), P, first, last, side)
-
-    loss, product, _ = weighted_product(weigh, Z, V)
+    loss, product = _mcml_pushes(Z, V, side, is_anchor)
     # The second term is the scatter within each class, which is linear in M.
     for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True):
         members = slice(start, start + size)
@@ -191,6 +216,28 @@ def mcml(
             loss += weight * float(np.sum(deviation**2, dtype=np.float64))
             product[members] += weight * (V[members] - V[members].mean(axis=0))
     return loss, product, 0.0
+
+
+def _mcml_pushes(
+    Z: np.ndarray, V: np.ndarray, side: Side, is_anchor: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Return the logarithms of the sums of exponentials, and their Laplacian product."""
+    if side.weights is None and len(Z) >= MIN_SAMPLES_FOR_KERNEL:
+        kernel = KernelPairs(Z, V)
+        sums = kernel.sums()
+        if np.all(sums >= kernel.smallest_sum):
+            is_anchor = is_anchor[:, 0]
+            terms = np.where(is_anchor, -1 / sums, 0)
+            return float(np.sum(np.log(sums[is_anchor]))), kernel.product(terms)
+    factors = np.empty_like(Z, shape=(len(Z), 1))
+
+    def weigh(P: np.ndarray, first: int, last: int) -> float:
+        rows = slice(first, last)
+        shift, total = _softmax(P, first, last, side.weights)
+        factors[rows] = _weighted(np.where(is_anchor[rows], -1 / total, 0), side, rows)
+        return _total(np.where(is_anchor[rows], np.log(total) - shift, 0), side, rows)
+
+    return weighted_product(weigh, Z, V, row_factors=factors)[:2]
 
 
 def _add_weighted_pulls(

@@ -87,6 +87,9 @@ class LossOverMaps(_MeanLoss):
         self._strata = self._objective.strata if problem.strata is None else problem.strata
         self._diagonal = problem.diagonal
         self._value_and_grad = self._of_vector(self._objective)
+        coarse = self._objective.in_float32()
+        # A function of the same vector that takes less time, or None.
+        self.approximation = None if coarse is None else self._of_vector(coarse)
         self.start = np.concatenate([self._entries(self._A), self._theta])
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -1,0 +1,138 @@
+"""Tests of the fast implementations of softmax rules for many samples: the engine is the oracle."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from dimetric import MCML, NCA
+from dimetric.learners.mcml import MCMLRule
+from dimetric.learners.nca import NCARule
+from dimetric.objectives import near_pairs, pairwise
+from dimetric.objectives.engine import laplacian_product
+from dimetric.objectives.kernel_pairs import KernelPairs
+from dimetric.objectives.near_pairs import NearPairSearch
+from dimetric.objectives.objective import on_maps
+from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.objectives.side import Side
+
+N = 611
+rng = np.random.default_rng(0)
+POINTS = rng.normal(size=(N, 6))
+V = rng.normal(size=(N, 3))
+LABELS = np.concatenate([[0], np.sort(rng.integers(1, 7, N - 1))])  # class 0 has one sample
+RULES = {"nca": NCARule(), "mcml": MCMLRule()}
+
+
+def with_outlier(Z):
+    """Return points of which one is far from all others."""
+    return np.vstack([[[40.0] + [0.0] * 5], Z[1:]])
+
+
+def assert_equals_engine(rule, Z, weights=None, rtol=1e-11):
+    side = Side.of(Z, labels=LABELS, weights=weights)
+    loss, product, _ = rule.fast(Z, V.astype(Z.dtype), side, None)
+    expected = laplacian_product(
+        rule, Z.astype(float), V, Side.of(Z.astype(float), labels=LABELS, weights=weights)
+    )
+    assert_allclose(loss, expected[0], rtol=rtol)
+    assert_allclose(product, expected[1], rtol=rtol, atol=rtol * np.abs(expected[1]).max())
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+def test_fast_paths_equal_the_engine(rule, dtype, scale):
+    rtol = 1e-11 if dtype == np.float64 else 1e-5 * max(1.0, scale) ** 2
+    assert_equals_engine(RULES[rule], (scale * POINTS).astype(dtype), rtol=rtol)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("scale", [1.0, 10.0])
+def test_fast_paths_with_weights_equal_the_engine(rule, scale):
+    assert_equals_engine(RULES[rule], scale * POINTS, weights=rng.uniform(0.5, 2.0, N))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_sums_too_small_for_the_kernel_are_computed_by_row(rule):
+    Z = with_outlier(POINTS)
+    kernel = KernelPairs(Z, V)
+    assert kernel.sums()[0] < kernel.smallest_sum
+    assert_equals_engine(RULES[rule], Z)
+
+
+def test_near_pairs_are_all_pairs_within_reach():
+    Z = 10 * POINTS
+    search = NearPairSearch.if_few(Z)
+    assert search is not None
+    assert NearPairSearch.if_few(POINTS) is None
+    D = np.sum((Z[:, None] - Z) ** 2, axis=2)
+    np.fill_diagonal(D, np.inf)
+    found = np.zeros((N, N), dtype=bool)
+    for pairs in search.blocks(iter(range(0, N, near_pairs.BLOCK_ROWS))):
+        rows = pairs.by_pair(np.arange(pairs.rows.start, pairs.rows.stop))
+        found[rows, pairs.columns] = True
+        assert_allclose(pairs.squared_distances, D[rows, pairs.columns])
+        assert_allclose(pairs.nearest(), D[pairs.rows].min(axis=1))
+    left_out = np.where(found, 0.0, np.exp(D.min(axis=1, keepdims=True) - D))
+    assert left_out.sum(axis=1).max() < 1e-13
+    assert found.mean() < near_pairs.MAX_FRACTION
+
+
+def test_near_pairs_in_several_products(monkeypatch):
+    monkeypatch.setattr(near_pairs, "PAIRS_PER_PRODUCT", 100)
+    assert_equals_engine(NCARule(), 10 * POINTS)
+
+
+def test_points_that_are_not_finite_have_no_near_pairs():
+    Z = 10 * POINTS
+    Z[3] = np.inf
+    assert NearPairSearch.if_few(Z) is None
+
+
+@pytest.mark.parametrize("weights", [None, rng.uniform(0.5, 2.0, N)])
+def test_approximation_in_float32(weights):
+    exact = PairwiseObjective(MCMLRule(), POINTS, LABELS, weights=weights)
+    approximation = exact.in_float32()
+    L = rng.normal(size=(4, 6)) / 3
+    found, expected = (on_maps(objective)(L.ravel()) for objective in (approximation, exact))
+    assert found[0] != expected[0]
+    assert_allclose(found[0], expected[0], rtol=1e-6)
+    assert_allclose(found[1], expected[1], rtol=1e-4, atol=1e-6 * np.abs(expected[1]).max())
+    # Large distances would lose digits in float32.
+    for a, b in zip(
+        *(on_maps(objective)(1e3 * L.ravel()) for objective in (approximation, exact)), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_no_approximation_of_few_samples_float32_or_a_rule_that_is_not_convex():
+    assert PairwiseObjective(NCARule(), POINTS, LABELS).in_float32() is None
+    assert PairwiseObjective(MCMLRule(), POINTS[:99], LABELS[:99]).in_float32() is None
+    assert PairwiseObjective(MCMLRule(), POINTS.astype("f4"), LABELS).in_float32() is None
+
+
+@pytest.mark.parametrize("tol", [1e-5, 1e-9])
+def test_fit_with_approximation_reaches_the_optimum(tol, monkeypatch):
+    X = POINTS + LABELS[:, None] % 3 * [1.0, 0.5, 0, 0, 0, 0]
+    learner = MCML(reg=0.0, tol=tol, max_iter=500)
+    found = learner.fit(X, LABELS // 2).metadata()
+    maps = [learner.components_]
+    monkeypatch.setattr(pairwise, "MIN_SAMPLES_FOR_APPROXIMATION", N + 1)
+    expected = learner.fit(X, LABELS // 2).metadata()
+    assert found["converged"]
+    assert_allclose(found["final_objective"], expected["final_objective"], rtol=1e-6)
+    assert_allclose(found["gap"], expected["gap"], atol=1e-5)
+    if tol < 1e-5:
+        maps.append(learner.components_)
+        M, expected_M = (A.T @ A for A in maps)
+        assert_allclose(M, expected_M, atol=1e-3 * np.abs(expected_M).max())
+
+
+@pytest.mark.filterwarnings("ignore:NCA did not converge")
+def test_nca_by_near_pairs_equals_nca_by_all_pairs(monkeypatch):
+    X = POINTS + LABELS[:, None] % 3
+    learner = NCA(reg=0.0, tol=1e-5, max_iter=10)
+    found = learner.fit(X, LABELS // 2).metadata()
+    monkeypatch.setattr(near_pairs, "MIN_SAMPLES", N + 1)
+    expected = learner.fit(X, LABELS // 2).metadata()
+    assert_allclose(found["final_objective"], expected["final_objective"], rtol=1e-9)
