@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
 from dimetric.linalg.psd import metric_of
-from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import laplacian_product
 from dimetric.objectives.margins import impostors, near_pairs, tiles
 from dimetric.objectives.margins.objective import MarginObjective
@@ -128,7 +127,7 @@ def test_fast_path_matches_the_engine(problem, sizes, sparse, threads, width, dt
     engine = without_fast_path(MarginObjective(X, codes, targets, weights, mu=0.4, width=width))
     for function, at in ((on_maps, L.ravel()), (on_metrics, (L.T @ L).ravel())):
         with (
-            patch.object(fast_paths, "BLOCK_ROWS", sizes[0]),
+            patch.object(tiles, "TILE_ROWS", sizes[0]),
             patch.object(tiles, "TILE_COLUMNS", sizes[1]),
             patch.object(impostors, "BUFFERED_PAIRS", sizes[2]),
             patch.object(impostors, "SPARSE_FRACTION", sparse),

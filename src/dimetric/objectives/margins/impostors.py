@@ -10,9 +10,15 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
-from dimetric.objectives import fast_paths
 from dimetric.objectives.listed import listed_distances
-from dimetric.objectives.margins.tiles import ImpostorSearch, LowerBounds, Mask, Tile, tiles
+from dimetric.objectives.margins.tiles import (
+    ImpostorSearch,
+    LowerBounds,
+    Mask,
+    Tile,
+    over_tile_rows,
+    tiles,
+)
 from dimetric.objectives.side import Side
 
 # Fraction of impostors in a tile up to which adding single pairs is faster than a matrix product.
@@ -188,7 +194,7 @@ def sum_pushes(
         pairs.flush()
         return total
 
-    total, *others = fast_paths.over_row_blocks(work, len(Z))
+    total, *others = over_tile_rows(work, len(Z))
     for other in others:
         total += other
     return total

@@ -21,12 +21,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dimetric.objectives import fast_paths
 from dimetric.objectives.listed import Graph
-from dimetric.objectives.margins.tiles import ImpostorSearch, LowerBounds, tiles
+from dimetric.objectives.margins.tiles import ImpostorSearch, LowerBounds, over_tile_rows, tiles
 from dimetric.objectives.side import Side
 
-SLACK = 0.1  # relative to the median radius; chosen by experiment
+SLACK = 0.1  # relative to the mean radius; chosen by experiment
 # Limits on the number of pairs in a list. With more pairs, tiles of all pairs are faster.
 MAX_PAIRS, MAX_PAIRS_PER_SAMPLE, MAX_FRACTION = 2**20, 16, 1 / 128
 # A list with slack is searched for if it is likely to have few pairs: if the number of impostors is
@@ -75,7 +74,8 @@ class NearPairs:
 
     def __init__(self) -> None:
         self._list: PairList | None = None
-        self._to_targets: Graph | None = None
+        self._target_rows = np.empty((0, 2), np.int64)  # pairs of a sample and a target
+        self._target_graph: Graph | None = None
         self._n, self._most = 0, 0  # number of samples, and largest number of pairs in a list
         self._are_few = True  # whether the last evaluation found few impostors
         self.are_many = False  # whether it found so many that a search takes longer than it saves
@@ -105,12 +105,12 @@ class NearPairs:
         if self._are_few:
             n = self._n = len(Z)
             self._most = min(MAX_PAIRS, MAX_PAIRS_PER_SAMPLE * n + int(MAX_FRACTION * n * n))
-            bounds = radii + SLACK * float(np.median(radii))
+            bounds = radii + SLACK * float(np.mean(radii))
             # Samples without targets have no impostors.
             found = _pairs_within(Z, np.where(reach > 0, bounds**2, -1.0), side, self._most)
             self._are_few = found is not None
             if found is not None:
-                rows = np.concatenate([_to_targets(targets), np.stack(found, axis=1)])
+                rows = np.concatenate([self._to_targets(targets), np.stack(found, axis=1)])
                 self._list = PairList(Z, bounds, *found, Graph(rows, n_points))
         return self._list
 
@@ -119,17 +119,18 @@ class NearPairs:
         self._are_few = number <= FEW * self._most
         self.are_many = number > MANY * self._n**2
 
-    def to_targets(self, targets: np.ndarray, n_points: int) -> Graph:
+    def target_graph(self, targets: np.ndarray, n_points: int) -> Graph:
         """Return the graph of all pairs of a sample and a target."""
-        if self._to_targets is None:
-            self._to_targets = Graph(_to_targets(targets), n_points)
-        return self._to_targets
+        if self._target_graph is None:
+            self._target_graph = Graph(self._to_targets(targets), n_points)
+        return self._target_graph
 
-
-def _to_targets(targets: np.ndarray) -> np.ndarray:
-    """Return all pairs of a sample and a target."""
-    n, k = targets.shape
-    return np.stack([np.repeat(np.arange(n), k), targets.ravel()], axis=1)
+    def _to_targets(self, targets: np.ndarray) -> np.ndarray:
+        """Return all pairs of a sample and a target."""
+        if not len(self._target_rows):
+            n, k = targets.shape
+            self._target_rows = np.stack([np.repeat(np.arange(n), k), targets.ravel()], axis=1)
+        return self._target_rows
 
 
 def _pairs_within(
@@ -149,7 +150,7 @@ def _pairs_within(
         return parts
 
     parts = list[tuple[np.ndarray, np.ndarray]]()
-    for part in fast_paths.over_row_blocks(work, len(Z)):
+    for part in over_tile_rows(work, len(Z)):
         if part is None:
             return None
         parts += part

@@ -126,7 +126,7 @@ class MarginRule(Rule):
         pulls = self.pull if weights is None else self.pull * weights
         slopes = np.where(exists, pulls + self.push * pushed.slopes, 0).astype(Z.dtype).ravel()
         if pairs is None:
-            product = self.near_pairs.to_targets(targets, len(Z)).laplacian_product(slopes, V)
+            product = self.near_pairs.target_graph(targets, len(Z)).laplacian_product(slopes, V)
             product[:n] -= self.push * (pushed.product[:, -1:] * V[:n] - pushed.product[:, :-1])
         else:
             w = np.concatenate([slopes, -self.push * pair_slopes])
@@ -248,6 +248,8 @@ class MarginObjective(PairwiseObjective, Smoothable):
 
         All targets of these samples are kept. Impostors are only searched among these samples.
         """
+        if len(rows) == len(self.targets):
+            return self
         labels, targets = self.strata[rows], self.targets[rows]
         if np.all(targets < 0):
             return None

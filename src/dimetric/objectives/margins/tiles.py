@@ -8,16 +8,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import frexp
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from dimetric._arrays.threads import stop_if_interrupted
-from dimetric.objectives import fast_paths
+from dimetric._arrays.threads import run_on_threads, stop_if_interrupted
 from dimetric.objectives.side import Side
 
-TILE_COLUMNS = 2048  # columns of a tile, chosen so that a tile fits into the cache
+TILE_ROWS, TILE_COLUMNS = 256, 1024  # chosen so that a tile fits into the cache
+SMALL_TILE = 2**16  # entries of a tile in which all entries are searched
 
+T = TypeVar("T")
 # mask(D, columns, far) sets the squared distances of pairs that do not count to `far`.
 Mask = Callable[[np.ndarray, slice, float], None]
 Tile = tuple[slice, slice, Mask]
@@ -59,6 +60,14 @@ class LowerBounds:
         return cls(A, B, np.nextafter(limit.astype(np.float32), np.float32(np.inf)))
 
 
+def over_tile_rows(work: Callable[[Iterator[int]], T], n: int) -> list[T]:
+    """Call `work` on several threads, and return the result of each call.
+
+    Each call gets the first row of each block of ``TILE_ROWS`` rows that it has to process.
+    """
+    return run_on_threads(work, range(0, n, TILE_ROWS), n_rows=n)
+
+
 def tiles(side: Side, n: int, firsts: Iterator[int]) -> Iterator[Tile]:
     """Yield the rows and columns of tiles, and their masks.
 
@@ -72,10 +81,10 @@ def tiles(side: Side, n: int, firsts: Iterator[int]) -> Iterator[Tile]:
     n : int
         Number of samples.
     firsts : iterator of int
-        First row of each block of ``fast_paths.BLOCK_ROWS`` rows.
+        First row of each block of ``TILE_ROWS`` rows.
     """
     for first in firsts:
-        rows = slice(first, min(first + fast_paths.BLOCK_ROWS, n))
+        rows = slice(first, min(first + TILE_ROWS, n))
         runs = side.class_runs(rows.start, rows.stop)
         mask = partial(_mask, runs[1:], rows)
         for start in range(runs[0][1].stop, n, TILE_COLUMNS):
@@ -89,7 +98,7 @@ class ImpostorSearch:
     def __init__(self, bounds: LowerBounds) -> None:
         self._bounds = bounds
         columns = min(TILE_COLUMNS, len(bounds.A))
-        self._buffer = np.empty(fast_paths.BLOCK_ROWS * columns, np.float32)
+        self._buffer = np.empty(TILE_ROWS * columns, np.float32)
 
     def find(self, tile: Tile, most: float) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the pairs of a sample and an impostor in a tile, or None if more than `most`.
@@ -106,15 +115,21 @@ class ImpostorSearch:
             np.matmul(self._bounds.A[rows], self._bounds.B[columns].T, out=D)
         mask(D, columns, np.inf)
         of_rows, of_columns = self._bounds.limit[rows], self._bounds.limit[columns]
-        row = np.flatnonzero(D.min(axis=1) < of_rows)
-        column = np.flatnonzero(D.min(axis=0) < of_columns)
-        by_row = D[row] < of_rows[row, None]
+        row: Any = slice(None)
+        column: Any = slice(None)
+        if D.size > SMALL_TILE:  # most rows and columns contain no impostor
+            row = np.flatnonzero(D.min(axis=1) < of_rows)
+            column = np.flatnonzero(D.min(axis=0) < of_columns)
+        by_row = D[row] < of_rows[row][:, None]
         by_column = D[:, column] < of_columns[column]
         if np.count_nonzero(by_row) + np.count_nonzero(by_column) > most:
             return None
-        i, j = np.nonzero(by_row)
-        other_i, other_j = np.nonzero(by_column)
-        samples = np.concatenate([row[i] + rows.start, column[other_j] + columns.start])
+        # NumPy finds entries of a vector much faster than those of a matrix.
+        i, j = np.divmod(np.flatnonzero(by_row), by_row.shape[1])
+        other_i, other_j = np.divmod(np.flatnonzero(by_column), by_column.shape[1] or 1)
+        if D.size > SMALL_TILE:
+            i, other_j = row[i], column[other_j]
+        samples = np.concatenate([i + rows.start, other_j + columns.start])
         return samples, np.concatenate([j + columns.start, other_i + rows.start])
 
 
