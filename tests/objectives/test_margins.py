@@ -13,7 +13,7 @@ from scipy.optimize import approx_fprime
 
 from dimetric.linalg.psd import metric_of
 from dimetric.objectives.engine import laplacian_product
-from dimetric.objectives.margins import impostors, near_pairs, tiles
+from dimetric.objectives.margins import impostors, kept_pairs, tiles
 from dimetric.objectives.margins.objective import MarginObjective
 from dimetric.objectives.margins.targets import nearest_targets
 from dimetric.objectives.objective import on_maps, on_metrics
@@ -147,9 +147,9 @@ def test_fast_path_matches_the_engine(problem, sizes, sparse, threads, width, dt
 @pytest.mark.parametrize("step", [1e-3, 5e-3, 0.3])
 def test_pairs_kept_between_maps_contain_all_impostors(rng, monkeypatch, step, weighted, dtype):
     searches = []
-    search = near_pairs._pairs_within
+    search = kept_pairs._pairs_within
     monkeypatch.setattr(
-        near_pairs, "_pairs_within", lambda *args: searches.append(1) or search(*args)
+        kept_pairs, "_pairs_within", lambda *args: searches.append(1) or search(*args)
     )
     X, codes, targets = problem(rng, n=150, d=5)
     weights = rng.uniform(size=targets.shape) * (targets >= 0) if weighted else None
@@ -176,7 +176,7 @@ def test_smoothed_objectives_share_the_pairs(rng, monkeypatch):
     objective = MarginObjective(X, codes, targets, mu=0.4, width=0.1)
     L = 3 * np.eye(3).ravel()
     on_maps(objective)(L)
-    monkeypatch.setattr(near_pairs, "_pairs_within", None)  # no further search
+    monkeypatch.setattr(kept_pairs, "_pairs_within", None)  # no further search
     value, _ = on_maps(objective.smoothed(0.05))(L)
     assert_allclose(value, naive(np.eye(3) * 3, X, codes, targets, mu=0.4, width=0.05))
 

@@ -214,7 +214,9 @@ class Graph:
         if n > MAX_DENSE_POINTS:
             self._adjacency = self._pattern()
         else:
-            self._entries = np.concatenate([n * rows[:, 0] + rows[:, 1], n * rows[:, 1] + rows[:, 0]])
+            self._entries = np.concatenate(
+                [n * rows[:, 0] + rows[:, 1], n * rows[:, 1] + rows[:, 0]]
+            )
 
     def _pattern(self) -> sparse.csr_array:
         """Return the adjacency matrix, and set the number of the pair in each of its entries."""

@@ -25,7 +25,7 @@ from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import listed_distances
 from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.impostors import PushSums, sum_pushes
-from dimetric.objectives.margins.near_pairs import NearPairs
+from dimetric.objectives.margins.kept_pairs import KeptPairs
 from dimetric.objectives.margins.targets import in_user_order
 from dimetric.objectives.objective import Ridge, Smoothable, ridge_matrix
 from dimetric.objectives.pairwise import PairwiseObjective
@@ -56,7 +56,7 @@ class MarginRule(Rule):
         Width of the smooth part of the hinge.
     weights : array of shape (n_points, k), optional
         Weights of the targets. By default, all weights are 1.
-    near_pairs : NearPairs, optional
+    kept_pairs : KeptPairs, optional
         Keeps pairs near each other between evaluations of :meth:`fast`.
     """
 
@@ -66,7 +66,7 @@ class MarginRule(Rule):
     push: float
     width: float
     weights: Array | None = None
-    near_pairs: NearPairs = field(default_factory=NearPairs, repr=False, compare=False)
+    kept_pairs: KeptPairs = field(default_factory=KeptPairs, repr=False, compare=False)
 
     def n_terms(self, rows: Side, columns: Side) -> float:
         """Return the number of samples, or the sum of their weights."""
@@ -115,18 +115,18 @@ class MarginRule(Rule):
         weights, counts = self._fast_weights(side, Z.dtype)
         pushes = Z[:n], thresholds, self.width, weights, counts
         reach = thresholds.max(axis=1) + self.width / 2
-        pairs = self.near_pairs.within(Z[:n], reach, targets, side, len(Z))
+        pairs = self.kept_pairs.within(Z[:n], reach, targets, side, len(Z))
         if pairs is None:
             V1 = np.hstack([V[:n], np.ones_like(V[:n, :1])])  # the last column yields the degrees
-            pushed = sum_pushes(*pushes, side, V1, search=not self.near_pairs.are_many)
-            self.near_pairs.note_impostors(float(pushed.slopes.sum()) / k)
+            pushed = sum_pushes(*pushes, side, V1, search=not self.kept_pairs.are_many)
+            self.kept_pairs.note_impostors(float(pushed.slopes.sum()) / k)
         else:
             pushed = PushSums(*pushes)
             pair_slopes = pushed.weigh_pairs(pairs.samples, pairs.impostors)
         pulls = self.pull if weights is None else self.pull * weights
         slopes = np.where(exists, pulls + self.push * pushed.slopes, 0).astype(Z.dtype).ravel()
         if pairs is None:
-            product = self.near_pairs.target_graph(targets, len(Z)).laplacian_product(slopes, V)
+            product = self.kept_pairs.target_graph(targets, len(Z)).laplacian_product(slopes, V)
             product[:n] -= self.push * (pushed.product[:, -1:] * V[:n] - pushed.product[:, :-1])
         else:
             w = np.concatenate([slopes, -self.push * pair_slopes])

@@ -69,7 +69,7 @@ class PairList:
         return bool(SAFETY * room.min(initial=np.inf) >= moves.max(initial=0.0))
 
 
-class NearPairs:
+class KeptPairs:
     """Find the pairs near each other, and keep them while they are valid."""
 
     def __init__(self) -> None:
