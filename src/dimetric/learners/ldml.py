@@ -47,6 +47,8 @@ class LDMLRule(Rule):
         The threshold. If None, the threshold is theta and is learned.
     """
 
+    is_convex: ClassVar[bool] = True
+
     def __init__(self, b: float | None = None) -> None:
         self.b = b
 
