@@ -14,7 +14,7 @@ The terms of the first sum are called pulls, those of the second sum pushes. h i
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +60,6 @@ class MarginRule(Rule):
         Keeps pairs near each other between evaluations of :meth:`fast`.
     """
 
-    is_convex: ClassVar[bool] = True
     targets: Array
     n_samples: int
     pull: float
