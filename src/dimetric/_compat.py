@@ -6,13 +6,19 @@ callbacks, a fit reports no progress.
 """
 
 from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Any
 
 from sklearn import get_config
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import _safe_indexing
 from sklearn.utils._array_api import check_same_namespace
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils._set_output import ADAPTERS_MANAGER
 
 from dimetric._arrays.global_state import safe_to_interrupt
@@ -34,6 +40,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "Progress",
+    "QuickParamsMixin",
     "StrOptions",
     "check_params",
     "check_same_namespace",
@@ -43,9 +50,49 @@ __all__ = [
 ]
 
 
+# Values of these types are the same whenever they are equal.
+PLAIN_TYPES = frozenset({bool, int, float, str, type(None)})
+
+
 def check_params(estimator: BaseEstimator) -> None:
     """Validate the parameters of an estimator against its ``_parameter_constraints``."""
-    estimator._validate_params()
+    values = tuple(getattr(estimator, name) for name in _param_names(type(estimator)))
+    types = tuple(map(type, values))
+    if PLAIN_TYPES.issuperset(types):
+        _check_values(type(estimator), values, types)
+    else:
+        _check_values.__wrapped__(type(estimator), values, types)
+
+
+@lru_cache(maxsize=1024)
+def _check_values(cls: type, values: tuple[Any, ...], types: tuple[type, ...]) -> None:
+    """Validate the values of all parameters. Valid values are validated once only.
+
+    The types distinguish values that are equal, such as 1 and True.
+    """
+    params = dict(zip(_param_names(cls), values, strict=True))
+    validate_parameter_constraints(
+        cls._parameter_constraints,  # type: ignore[attr-defined]
+        params,
+        caller_name=cls.__name__,
+    )
+
+
+@cache
+def _param_names(cls: type) -> tuple[str, ...]:
+    """Return the names of the parameters of an estimator's constructor."""
+    return tuple(BaseEstimator._get_param_names.__func__(cls))
+
+
+class QuickParamsMixin:
+    """Mixin for estimators whose parameters are found and validated fast."""
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return list(_param_names(cls))
+
+    def _validate_params(self) -> None:
+        check_params(self)  # type: ignore[arg-type]
 
 
 def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,9 +12,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
 from dimetric.linalg.psd import metric_of
-from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import laplacian_product
-from dimetric.objectives.margins import impostors
+from dimetric.objectives.margins import impostors, kept_pairs, tiles
 from dimetric.objectives.margins.objective import MarginObjective
 from dimetric.objectives.margins.targets import nearest_targets
 from dimetric.objectives.objective import on_maps, on_metrics
@@ -128,8 +127,8 @@ def test_fast_path_matches_the_engine(problem, sizes, sparse, threads, width, dt
     engine = without_fast_path(MarginObjective(X, codes, targets, weights, mu=0.4, width=width))
     for function, at in ((on_maps, L.ravel()), (on_metrics, (L.T @ L).ravel())):
         with (
-            patch.object(fast_paths, "BLOCK_ROWS", sizes[0]),
-            patch.object(impostors, "TILE_COLUMNS", sizes[1]),
+            patch.object(tiles, "TILE_ROWS", sizes[0]),
+            patch.object(tiles, "TILE_COLUMNS", sizes[1]),
             patch.object(impostors, "BUFFERED_PAIRS", sizes[2]),
             patch.object(impostors, "SPARSE_FRACTION", sparse),
             patch("dimetric._arrays.threads.n_threads", lambda *_: threads),
@@ -141,6 +140,45 @@ def test_fast_path_matches_the_engine(problem, sizes, sparse, threads, width, dt
         if width > 0:  # at a kink, rounding decides which slope is taken
             scale = max(1, np.abs(expected_grad).max())
             assert_allclose(grad, expected_grad, rtol=tol, atol=tol * scale)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("step", [1e-3, 5e-3, 0.3])
+def test_pairs_kept_between_maps_contain_all_impostors(rng, monkeypatch, step, weighted, dtype):
+    searches = []
+    search = kept_pairs._pairs_within
+    monkeypatch.setattr(
+        kept_pairs, "_pairs_within", lambda *args: searches.append(1) or search(*args)
+    )
+    X, codes, targets = problem(rng, n=150, d=5)
+    weights = rng.uniform(size=targets.shape) * (targets >= 0) if weighted else None
+    options = {"mu": 0.4, "width": 0.1, "sample_weights": rng.uniform(size=150)}
+    options = options if weighted else {**options, "sample_weights": None}
+    fast, engine = (
+        MarginObjective(X.astype(dtype), codes, targets, weights, **options) for _ in "ab"
+    )
+    f, expected = on_maps(fast), on_maps(without_fast_path(engine))
+    L, direction = 2 * np.eye(5), rng.normal(size=(5, 5))
+    tol = 1e-3 if dtype == np.float32 else 1e-10
+    for _ in range(15):
+        L += step * direction
+        direction += 0.3 * rng.normal(size=(5, 5))
+        value, grad = f(L.ravel())
+        same_value, same_grad = expected(L.ravel())
+        assert_allclose(value, same_value, rtol=tol)
+        assert_allclose(grad, same_grad, atol=tol * np.abs(same_grad).max())
+    assert {1e-3: len(searches) <= 3, 5e-3: 2 <= len(searches) < 15, 0.3: searches}[step]
+
+
+def test_smoothed_objectives_share_the_pairs(rng, monkeypatch):
+    X, codes, targets = problem(rng, n=60)
+    objective = MarginObjective(X, codes, targets, mu=0.4, width=0.1)
+    L = 3 * np.eye(3).ravel()
+    on_maps(objective)(L)
+    monkeypatch.setattr(kept_pairs, "_pairs_within", None)  # no further search
+    value, _ = on_maps(objective.smoothed(0.05))(L)
+    assert_allclose(value, naive(np.eye(3) * 3, X, codes, targets, mu=0.4, width=0.05))
 
 
 @pytest.mark.parametrize("width", [0.0, 0.2])

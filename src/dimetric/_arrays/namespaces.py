@@ -5,6 +5,7 @@ have the namespace and device of X. This module adds the functions that the stan
 smallest entries, partial eigendecompositions, and moves between devices.
 """
 
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +22,8 @@ Array = Any  # an array of any namespace; the standard defines no common base cl
 
 def is_foreign(X: object) -> bool:
     """Return whether X is a dense array of a namespace other than NumPy, such as torch or CuPy."""
+    if type(X) is np.ndarray:
+        return False
     return (
         compat.is_array_api_obj(X)
         and not compat.is_numpy_array(X)
@@ -31,8 +34,15 @@ def is_foreign(X: object) -> bool:
 
 def namespace(*arrays: Array) -> ModuleType:
     """Return the array-API namespace of the arrays. SciPy sparse arrays count as NumPy arrays."""
+    if len(arrays) == 1 and type(arrays[0]) is np.ndarray:  # the usual case, which is fast
+        return _numpy_namespace()
     dense = [a for a in arrays if not sparse.issparse(a)]
     return compat.array_namespace(*dense) if dense else compat.array_namespace(np.empty(0))
+
+
+@cache
+def _numpy_namespace() -> ModuleType:
+    return compat.array_namespace(np.empty(0))
 
 
 def is_host(X: Array) -> bool:
@@ -42,6 +52,8 @@ def is_host(X: Array) -> bool:
 
 def to_host(a: Array) -> np.ndarray:
     """Return an array of any namespace and device as a NumPy array. Sparse arrays stay sparse."""
+    if type(a) is np.ndarray:
+        return a
     if sparse.issparse(a):
         return a
     if compat.is_torch_array(a):
@@ -55,6 +67,8 @@ def to_host(a: Array) -> np.ndarray:
 
 def asarray_like(a: Array, X: Array, dtype: Any = None) -> Array:
     """Return `a` in the namespace and on the device of X, with X's dtype or the given one."""
+    if type(X) is np.ndarray and type(a) is np.ndarray:
+        return a.astype(X.dtype if dtype is None else dtype, copy=False)
     xp = namespace(X)
     dtype = X.dtype if dtype is None else dtype
     if sparse.issparse(X) or compat.is_numpy_array(X):

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.labels import dense_y, no_order_error, several_columns_remedy
 from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
+from dimetric._arrays.plain_input import are_plain_labels, is_plain
 
 TILE_SIZE = 256  # rows and columns of a tile; two tiles fit into a core's cache
 # Values up to these limits, and at least their reciprocals, are not rescaled. Sums of many squares
@@ -123,6 +124,8 @@ def checked_samples(
     If `reset` is true, store the number and names of the features in the learner. Otherwise check
     that they match those stored.
     """
+    if is_plain(learner, X, reset=reset, min_samples=min_samples):
+        return X
     if is_foreign(X):
         X = _checked_foreign(X, min_samples)
         validate_data(learner, X, reset=reset, skip_check_array=True)
@@ -145,6 +148,8 @@ def checked_samples_with_labels(
 
     If `multi_output` is true, y has a column for each output.
     """
+    if are_plain_labels(X, y) and is_plain(learner, X, reset=reset, min_samples=min_samples):
+        return X, y
     try:
         X, y = _checked_samples_with_y(
             learner, X, y, reset=reset, min_samples=min_samples, multi_output=multi_output

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arguments import ArgumentErrorMixin
 from dimetric._arrays.namespaces import Array, selected_rows
 from dimetric._arrays.validation import checked_array
-from dimetric._compat import CallbackSupportMixin, Progress, fit_method
+from dimetric._compat import CallbackSupportMixin, Progress, QuickParamsMixin, fit_method
 from dimetric.learners._input import checked_input
 from dimetric.learners._sparse_fit import fit_in_basis
 from dimetric.linalg.row_basis import RowBasis
@@ -32,6 +32,7 @@ NamedObjects: TypeAlias = Mapping[str, Mapping[str, type]]
 
 class Learner(
     ArgumentErrorMixin,
+    QuickParamsMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     CallbackSupportMixin,

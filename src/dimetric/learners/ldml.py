@@ -6,23 +6,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
+from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric._compat import Interval
 from dimetric._warnings import warn
 from dimetric.learners._fitting.convex import ConvexMetric, LinearBound
 from dimetric.learners._fitting.problem import MapCallback, Problem, Solution
+from dimetric.learners._fitting.threshold import likeliest_threshold, loss_at_threshold
 from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import (
-    Objective,
     SimilarityObjective,
     metric_gradient,
     ridge_penalty,
 )
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
-from dimetric.solvers import LBFGS, Result, Solver
+from dimetric.solvers import Solver
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import (
     Supervision,
@@ -31,8 +31,6 @@ from dimetric.supervision.labels import (
     sum_of_pair_weights,
 )
 from dimetric.supervision.pairs import Pairs
-
-THRESHOLD_TOL = 1e-9  # tolerance of the best threshold; it is tight, because the gap depends on it
 
 
 class LDMLRule(Rule):
@@ -48,6 +46,8 @@ class LDMLRule(Rule):
     b : float, optional
         The threshold. If None, the threshold is theta and is learned.
     """
+
+    is_convex: ClassVar[bool] = True
 
     def __init__(self, b: float | None = None) -> None:
         self.b = b
@@ -281,9 +281,9 @@ class LDML(ConvexMetric[SimilarityObjective]):
         solution = super()._minimise(problem, solver, callback)
         if self.b is None and not solver.uses_batches:
             L, objective = solution.map, problem.objective
-            best = likeliest_threshold(objective, L, solution.theta)
-            value = best.value + ridge_penalty(L, problem.ridge)
-            solution = Solution(L, best.x, replace(solution.result, value=value))
+            theta = likeliest_threshold(objective, L, solution.theta)
+            value = loss_at_threshold(objective, L, theta)[0] + ridge_penalty(L, problem.ridge)
+            solution = Solution(L, theta, replace(solution.result, value=value))
         return solution
 
     def _theta_attributes(self, theta: np.ndarray) -> dict[str, Any]:
@@ -295,7 +295,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
         if self.b is not None:
             return super()._tangent(problem, L, theta)
         objective = problem.objective
-        b = likeliest_threshold(objective, L, theta).x
+        b = likeliest_threshold(objective, L, theta)
         value, G, (slope,) = metric_gradient(objective, L, b, ridge=problem.ridge)
         n_similar = objective.n_similar()
         if n_similar in (0, objective.n_terms):  # the best threshold is infinite
@@ -306,15 +306,3 @@ class LDML(ConvexMetric[SimilarityObjective]):
         largest = 4 * to_host(namespace(objective.points).max(objective.points**2, axis=0))
         c = value - float(np.vdot(L @ G, L)) + slope * (log_odds - float(b[0]))
         return c, G + min(slope, 0.0) * np.diag(largest) * len(G)
-
-
-def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) -> Result:
-    """Minimise the mean loss of a map over the threshold b, and return the result."""
-    X, n = objective.points, objective.n_terms
-    Z = X @ asarray_like(L, X).T
-
-    def value_and_grad(b: np.ndarray) -> tuple[float, np.ndarray]:
-        loss, _, slope = objective.evaluate(Z, Z[:, :1], b)
-        return loss / n, np.asarray([slope / n])
-
-    return LBFGS().minimise(value_and_grad, theta, tol=THRESHOLD_TOL, infimum=objective.infimum)

@@ -8,6 +8,7 @@ blocks (see :mod:`dimetric._arrays.threads`).
 """
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -148,44 +149,65 @@ def _multiply_by_weights(W: np.ndarray, side: Side, rows: slice, columns: slice)
 
 
 def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.ndarray, float]:
-    """Return the loss, Laplacian product and dloss/db for ``learners.ldml.LDMLRule``."""
-    cutoff = -EXPONENT_FRACTION * float(np.log(np.finfo(Z.dtype).tiny))  # e^-cutoff is negligible
+    r"""Return the loss, Laplacian product and dloss/db for ``learners.ldml.LDMLRule``.
+
+    With :math:`t = d^2 - b`, the loss of a pair is :math:`\log(1 + e^{-t})`, plus t if the pair is
+    similar. The sum of these t has a closed form. The sum of the logarithms is that of products of
+    many factors :math:`1 + e^{-t}`, because a product is faster than a logarithm. As
+    :math:`t \ge -b`, it is known how many factors can be multiplied without overflow.
+    """
+    info = np.finfo(Z.dtype)
+    cutoff = -EXPONENT_FRACTION * float(np.log(info.tiny))  # e^-cutoff is negligible
+    largest = min(max(b, 0.0), cutoff)
+    n_factors = max(1, int(np.log(info.max) / (largest + 1)))
     lower_triangle = np.tri(min(BLOCK_ROWS, len(Z)), dtype=bool)
 
     def weigh(T: np.ndarray, first: int, last: int) -> float:
-        size = last - first
+        size, loss = last - first, 0.0
+        here, after = slice(first, last), slice(first, None)
         # Count each pair once, and no pair of a sample with itself.
         corner, skipped = T[:, :size], lower_triangle[:size, :size]
-        runs = side.class_runs(first, last)
-        similar = [
-            T[rows.start - first : rows.stop - first, : members.stop - first]
-            for rows, members in runs
-        ]
-        here, after = slice(first, last), slice(first, None)
-        # With t = d2 - b, the loss is log(1 + e^-t), plus t for similar pairs.
-        T -= b
-        corner[skipped] = 0
-        loss = sum(
-            _pair_sum(part, side, rows, slice(first, members.stop))
-            for part, (rows, members) in zip(similar, runs, strict=True)
-        )
+        np.subtract(b, T, out=T)
+        corner[skipped] = -cutoff
         if b > cutoff:  # some t may be below -cutoff, where log(1 + e^-t) = -t
-            loss -= _pair_sum(np.minimum(T + cutoff, 0), side, here, after)
-        corner[skipped] = cutoff
-        np.clip(T, -cutoff, cutoff, out=T)
-        np.negative(T, out=T)
+            loss += _pair_sum(np.maximum(T - cutoff, 0), side, here, after)
+            np.minimum(T, cutoff, out=T)
+        np.maximum(T, -cutoff, out=T)
         np.exp(T, out=T)
         T += 1
-        loss += _pair_sum(np.log(T), side, here, after)
+        if side.weights is None:
+            for start in range(0, size, n_factors):
+                products = np.multiply.reduce(T[start : start + n_factors], axis=0)
+                loss += float(np.log(products, out=products).sum(dtype=np.float64))
+        else:
+            loss += _pair_sum(np.log(T), side, here, after)
         np.reciprocal(T, out=T)
-        for rows, members in runs:
+        for rows, members in side.class_runs(first, last):
             T[rows.start - first : rows.stop - first, members.stop - first :] -= 1
         corner[skipped] = 0
         _multiply_by_weights(T, side, here, after)
         return loss
 
     loss, product, degrees = weighted_product(weigh, Z, V, upper=True)
+    loss += _similar_sum(Z, side, b)
     return loss, product, -float(degrees.sum(dtype=np.float64)) / 2
+
+
+def _similar_sum(Z: np.ndarray, side: Side, b: float) -> float:
+    r"""Return the sum of :math:`d^2 - b` over all pairs of the same class.
+
+    The sum of the squared distances in a class of n samples is n times the sum of the squared
+    distances to its mean.
+    """
+    total = 0.0
+    for first, last in pairwise(side.class_starts):
+        part = Z[first:last].astype(np.float64, copy=False)
+        w = np.ones(len(part)) if side.weights is None else side.weights[first:last]
+        size = float(np.sum(w, dtype=np.float64))
+        if size > 0:
+            spread = float(w @ np.sum((part - w @ part / size) ** 2, axis=1))
+            total += size * spread - b * (size**2 - float(np.vdot(w, w))) / 2
+    return total
 
 
 def lsi(Z: np.ndarray, V: np.ndarray, side: Side, eps: float) -> tuple[float, np.ndarray, float]:

@@ -24,6 +24,7 @@ from dimetric.objectives.objective import SimilarityObjective
 from dimetric.supervision.pairs import Pairs
 
 BLOCK_ENTRIES = 2**20  # numbers in a block of differences between the points of pairs
+MAX_DENSE_POINTS = 256  # the adjacency matrix of a graph of more points is sparse
 CACHED_ENTRIES = 2**15  # numbers in a block of differences that fits into the cache
 
 
@@ -189,7 +190,8 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
 class Graph:
     """The graph whose edges are pairs of points.
 
-    The constructor computes the sparsity pattern once, for all later products.
+    For many points, the constructor computes the sparsity pattern of the adjacency matrix once, for
+    all later products. For few points, a dense matrix is faster.
 
     Parameters
     ----------
@@ -207,21 +209,40 @@ class Graph:
     """
 
     def __init__(self, rows: np.ndarray, n: int) -> None:
+        self._n, self._rows = n, rows
+        self._adjacency: sparse.csr_array | None = None
+        if n > MAX_DENSE_POINTS:
+            self._adjacency = self._pattern()
+        else:
+            self._entries = np.concatenate(
+                [n * rows[:, 0] + rows[:, 1], n * rows[:, 1] + rows[:, 0]]
+            )
+
+    def _pattern(self) -> sparse.csr_array:
+        """Return the adjacency matrix, and set the number of the pair in each of its entries."""
+        rows, n = self._rows, self._n
         left, right = rows.T.ravel(), rows[:, ::-1].T.ravel()  # each pair in both directions
-        order = np.argsort(left, kind="stable")
-        counts = np.bincount(left, minlength=n)
+        # NumPy sorts integers of 16 bits much faster than larger ones.
+        keys = left.astype(np.uint16) if n <= 2**16 else left
+        order = np.argsort(keys, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(left, minlength=n))])
         index = np.int32 if len(left) < 2**31 else np.int64
-        self._columns = right[order].astype(index)
-        self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(index)
-        self._pair = (order % len(rows)).astype(index)
+        self._pair = order % len(rows)
+        pattern = np.zeros(len(left)), right[order].astype(index), starts.astype(index)
+        return sparse.csr_array(pattern, shape=(n, n))
 
     def laplacian_product(self, w: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Return the Laplacian of the graph with edge weights w, times V."""
-        n = len(self._starts) - 1
-        W = sparse.csr_array((w[self._pair], self._columns, self._starts), shape=(n, n))
-        product: np.ndarray = (W @ np.ones_like(V[:, :1])) * V
-        product -= W @ V
-        return product
+        W, n = self._adjacency, self._n
+        if W is not None:
+            W.data = w[self._pair]
+            product: np.ndarray = (W @ np.ones(n, V.dtype))[:, None] * V
+            product -= W @ V
+            return product
+        dense = np.bincount(self._entries, np.concatenate([w, w]), n * n).reshape(n, n)
+        product = dense.sum(axis=1, keepdims=True) * V
+        product -= dense @ V
+        return product.astype(V.dtype, copy=False)
 
 
 def pairs_differ(X: Array, rows: np.ndarray) -> np.ndarray:

@@ -12,11 +12,11 @@ The terms of the first sum are called pulls, those of the second sum pushes. h i
 :math:`w_i`, and the pushes also by the weight :math:`w_l` of the impostor.
 """
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
 from dimetric.linalg.psd import inverse_square_root
@@ -24,7 +24,8 @@ from dimetric.linalg.scatter import difference_scatter
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import listed_distances
 from dimetric.objectives.margins.hinge import hinge
-from dimetric.objectives.margins.impostors import sum_pushes
+from dimetric.objectives.margins.impostors import PushSums, sum_pushes
+from dimetric.objectives.margins.kept_pairs import KeptPairs
 from dimetric.objectives.margins.targets import in_user_order
 from dimetric.objectives.objective import Ridge, Smoothable, ridge_matrix
 from dimetric.objectives.pairwise import PairwiseObjective
@@ -55,6 +56,8 @@ class MarginRule(Rule):
         Width of the smooth part of the hinge.
     weights : array of shape (n_points, k), optional
         Weights of the targets. By default, all weights are 1.
+    kept_pairs : KeptPairs, optional
+        Keeps pairs near each other between evaluations of :meth:`fast`.
     """
 
     targets: Array
@@ -63,6 +66,7 @@ class MarginRule(Rule):
     push: float
     width: float
     weights: Array | None = None
+    kept_pairs: KeptPairs = field(default_factory=KeptPairs, repr=False, compare=False)
 
     def n_terms(self, rows: Side, columns: Side) -> float:
         """Return the number of samples, or the sum of their weights."""
@@ -106,31 +110,42 @@ class MarginRule(Rule):
         """Return the loss, the Laplacian product and dtheta, computed fast with NumPy."""
         n, k = self.n_samples, self.targets.shape[1]
         targets, exists = np.maximum(self.targets[:n], 0), self.targets[:n] >= 0
-        samples = np.repeat(np.arange(n), k)
-        distances = listed_distances(Z, samples, targets.ravel()).reshape(n, k)
-        # The column of ones yields the degrees, which are sums of weights.
-        V1 = np.hstack([V, np.ones_like(V[:, :1])])
-        thresholds = np.where(exists, 1 + distances, -1 - self.width).astype(Z.dtype)
-        weights = None if self.weights is None else self.weights[:n].astype(Z.dtype, copy=False)
-        counts = None if side.weights is None else side.weights[:n].astype(Z.dtype, copy=False)
-        if counts is not None:
-            weights = counts[:, None] * (np.ones((1, k), Z.dtype) if weights is None else weights)
-        pushed = sum_pushes(Z[:n], V1[:n], thresholds, side, self.width, weights, counts)
+        near = listed_distances(Z, np.repeat(np.arange(n), k), targets.ravel()).reshape(n, k)
+        thresholds = np.where(exists, 1 + near, -1 - self.width).astype(Z.dtype)
+        weights, counts = self._fast_weights(side, Z.dtype)
+        pushes = Z[:n], thresholds, self.width, weights, counts
+        reach = thresholds.max(axis=1) + self.width / 2
+        pairs = self.kept_pairs.within(Z[:n], reach, targets, side, len(Z))
+        if pairs is None:
+            V1 = np.hstack([V[:n], np.ones_like(V[:n, :1])])  # the last column yields the degrees
+            pushed = sum_pushes(*pushes, side, V1, search=not self.kept_pairs.are_many)
+            self.kept_pairs.note_impostors(float(pushed.slopes.sum()) / k)
+        else:
+            pushed = PushSums(*pushes)
+            pair_slopes = pushed.weigh_pairs(pairs.samples, pairs.impostors)
         pulls = self.pull if weights is None else self.pull * weights
-        slopes = np.where(exists, pulls + self.push * pushed.slopes, 0).astype(Z.dtype)
-        near = sparse.csr_array(
-            (slopes.ravel(), targets.ravel(), np.arange(0, n * k + 1, k)), shape=(n, len(Z))
-        )
-        total = near.T @ V1[:n]
-        total[:n] += near @ V1
-        pushed.product *= self.push
-        total[:n] -= pushed.product
-        product = total[:, -1:] * V
-        product -= total[:, :-1]
-        pulled = distances if weights is None else distances * weights
+        slopes = np.where(exists, pulls + self.push * pushed.slopes, 0).astype(Z.dtype).ravel()
+        if pairs is None:
+            product = self.kept_pairs.target_graph(targets, len(Z)).laplacian_product(slopes, V)
+            product[:n] -= self.push * (pushed.product[:, -1:] * V[:n] - pushed.product[:, :-1])
+        else:
+            w = np.concatenate([slopes, -self.push * pair_slopes])
+            product = pairs.graph.laplacian_product(w, V)
+        pulled = near if weights is None else near * weights
         loss = self.pull * float(np.sum(pulled, where=exists, dtype=np.float64))
         loss += self.push * pushed.loss
         return loss, product, self.push * float(pushed.slopes.sum())
+
+    def _fast_weights(self, side: Side, dtype: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return the weights of each sample's targets, and those of samples as impostors."""
+        n, weights = self.n_samples, self.weights
+        if weights is not None:
+            weights = weights[:n].astype(dtype, copy=False)
+        if side.weights is None:
+            return weights, None
+        counts = side.weights[:n].astype(dtype, copy=False)
+        ones = np.ones((1, self.targets.shape[1]), dtype)
+        return counts[:, None] * (ones if weights is None else weights), counts
 
 
 class MarginObjective(PairwiseObjective, Smoothable):
@@ -190,7 +205,10 @@ class MarginObjective(PairwiseObjective, Smoothable):
 
     def smoothed(self, width: float) -> "MarginObjective":
         """Return the same objective with another width of the hinges' smooth part."""
-        return self._changed(self.points, self.targets, self.weights, width=width)
+        other = copy(self)
+        other.width, other.rule = width, replace(self.rule, width=width)
+        other._fast = other.rule.fast if self._fast is not None else None
+        return other
 
     def with_targets(
         self, targets: np.ndarray, weights: np.ndarray | None = None
@@ -230,6 +248,8 @@ class MarginObjective(PairwiseObjective, Smoothable):
 
         All targets of these samples are kept. Impostors are only searched among these samples.
         """
+        if len(rows) == len(self.targets):
+            return self
         labels, targets = self.strata[rows], self.targets[rows]
         if np.all(targets < 0):
             return None

@@ -1,0 +1,160 @@
+r"""Pairs of a sample and a possible impostor, which are kept from one evaluation to the next.
+
+A solver evaluates LMNN's objective at many maps that differ little from each other, and nearly all
+pairs are too far apart to be impostors. A list holds all pairs whose distance is at most that of
+an impostor plus a slack s, as in the neighbour lists of molecular dynamics [1]_. Suppose that each
+point z has moved by :math:`m = |z - z^0|` since then. By the triangle inequality,
+
+.. math:: d_{il} \ge d^0_{il} - m_i - m_l,
+
+so the list still contains all impostors of sample i, whose distance is below :math:`r_i`, if
+
+.. math:: r_i + m_i + \max_l m_l \le r^0_i + s.
+
+References
+----------
+.. [1] L. Verlet, "Computer experiments on classical fluids", Physical Review 159, 1967.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dimetric.objectives.listed import Graph
+from dimetric.objectives.margins.tiles import ImpostorSearch, LowerBounds, over_tile_rows, tiles
+from dimetric.objectives.side import Side
+
+SLACK = 0.1  # relative to the mean radius; chosen by experiment
+# Limits on the number of pairs in a list. With more pairs, tiles of all pairs are faster.
+MAX_PAIRS, MAX_PAIRS_PER_SAMPLE, MAX_FRACTION = 2**20, 16, 1 / 128
+# A list with slack is searched for if it is likely to have few pairs: if the number of impostors is
+# at most this fraction of the limit.
+FEW = 1 / 8
+# If the impostors are more than this fraction of all pairs, all pairs are added without a search.
+MANY = 1 / 16
+SAFETY = 0.999  # allows for rounding errors of the distances that the points have moved
+
+
+@dataclass(frozen=True)
+class PairList:
+    """The pairs near each other at some map.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, p)
+        The points at which the pairs were found.
+    bounds : ndarray of shape (n,)
+        Distance of each point up to which its pairs are in the list.
+    samples, impostors : ndarray of shape (m,)
+        The pairs.
+    graph : Graph
+        The graph of all pairs of a sample and a target, followed by the pairs of this list.
+    """
+
+    points: np.ndarray
+    bounds: np.ndarray
+    samples: np.ndarray
+    impostors: np.ndarray
+    graph: Graph
+
+    def covers(self, Z: np.ndarray, radii: np.ndarray) -> bool:
+        """Return whether the list contains all pairs whose distance is below the radius."""
+        if Z.shape != self.points.shape:
+            return False
+        moved = Z - self.points
+        moves = np.sqrt(np.einsum("ij,ij->i", moved, moved))
+        room = self.bounds - radii - moves
+        # Written so that NaN fails the comparison.
+        return bool(SAFETY * room.min(initial=np.inf) >= moves.max(initial=0.0))
+
+
+class KeptPairs:
+    """Find the pairs near each other, and keep them while they are valid."""
+
+    def __init__(self) -> None:
+        self._list: PairList | None = None
+        self._target_rows = np.empty((0, 2), np.int64)  # pairs of a sample and a target
+        self._target_graph: Graph | None = None
+        self._n, self._most = 0, 0  # number of samples, and largest number of pairs in a list
+        self._are_few = True  # whether the last evaluation found few impostors
+        self.are_many = False  # whether it found so many that a search takes longer than it saves
+
+    def within(
+        self, Z: np.ndarray, reach: np.ndarray, targets: np.ndarray, side: Side, n_points: int
+    ) -> PairList | None:
+        """Return a list that contains all impostors, or None if there are many.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, p)
+            Mapped samples, sorted by class.
+        reach : ndarray of shape (n,)
+            A sample of another class is an impostor if its squared distance is below this.
+        targets : ndarray of shape (n, k)
+            Targets of the samples.
+        side : Side
+            Labels of the samples. Labels of further points may follow.
+        n_points : int
+            Number of points.
+        """
+        radii = np.sqrt(np.maximum(reach, 0.0, dtype=np.float64))
+        if self._list is not None and self._list.covers(Z, radii):
+            return self._list
+        self._list = None
+        if self._are_few:
+            n = self._n = len(Z)
+            self._most = min(MAX_PAIRS, MAX_PAIRS_PER_SAMPLE * n + int(MAX_FRACTION * n * n))
+            bounds = radii + SLACK * float(np.mean(radii))
+            # Samples without targets have no impostors.
+            found = _pairs_within(Z, np.where(reach > 0, bounds**2, -1.0), side, self._most)
+            self._are_few = found is not None
+            if found is not None:
+                rows = np.concatenate([self._to_targets(targets), np.stack(found, axis=1)])
+                self._list = PairList(Z, bounds, *found, Graph(rows, n_points))
+        return self._list
+
+    def note_impostors(self, number: float) -> None:
+        """Note the number of impostors, which decides how the next evaluation searches for them."""
+        self._are_few = number <= FEW * self._most
+        self.are_many = number > MANY * self._n**2
+
+    def target_graph(self, targets: np.ndarray, n_points: int) -> Graph:
+        """Return the graph of all pairs of a sample and a target."""
+        if self._target_graph is None:
+            self._target_graph = Graph(self._to_targets(targets), n_points)
+        return self._target_graph
+
+    def _to_targets(self, targets: np.ndarray) -> np.ndarray:
+        """Return all pairs of a sample and a target."""
+        if not len(self._target_rows):
+            n, k = targets.shape
+            self._target_rows = np.stack([np.repeat(np.arange(n), k), targets.ravel()], axis=1)
+        return self._target_rows
+
+
+def _pairs_within(
+    Z: np.ndarray, reach: np.ndarray, side: Side, most: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the pairs of a sample and another one in its reach, or None if more than `most`."""
+    bounds = LowerBounds.of(Z, reach)
+
+    def work(firsts: Iterator[int]) -> list[tuple[np.ndarray, np.ndarray]] | None:
+        parts, size, search = [], 0, ImpostorSearch(bounds)
+        for tile in tiles(side, len(Z), firsts):
+            found = search.find(tile, most - size)
+            if found is None:
+                return None
+            parts.append(found)
+            size += len(found[0])
+        return parts
+
+    parts = list[tuple[np.ndarray, np.ndarray]]()
+    for part in over_tile_rows(work, len(Z)):
+        if part is None:
+            return None
+        parts += part
+    if not parts:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    samples, impostors = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return (samples, impostors) if len(samples) <= most else None
