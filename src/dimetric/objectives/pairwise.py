@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
 from dimetric.linalg.scatter import Moments
-from dimetric.objectives.engine import Rule, laplacian_product
+from dimetric.objectives.engine import Rule, fast_implementation, laplacian_product
 from dimetric.objectives.objective import SimilarityObjective
 from dimetric.objectives.side import Side
 from dimetric.supervision.labels import sum_of_pair_weights
@@ -19,7 +18,8 @@ N_TARGET_STRATA = 10  # samples with targets instead of labels are divided into 
 class PairwiseObjective(SimilarityObjective):
     """The sum of a rule over all pairs of samples that have labels or other targets.
 
-    NumPy arrays use the rule's ``fast`` method if it has one. All other arrays use the engine.
+    NumPy arrays use the rule's ``fast`` method if it has one, CUDA tensors of torch its ``fused``
+    method. All other arrays use the engine.
 
     Parameters
     ----------
@@ -36,6 +36,9 @@ class PairwiseObjective(SimilarityObjective):
         Targets of the samples that are not classes, for rules that use them.
     weights : array of shape (n,), optional
         Weights of the samples, for rules that use them.
+    single : bool, default=False
+        Whether X was computed in float64 from samples in float32. A graphics processor then
+        computes sums over pairs in float32.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class PairwiseObjective(SimilarityObjective):
         *,
         targets: Array | None = None,
         weights: Array | None = None,
+        single: bool = False,
     ) -> None:
         if labels is not None and np.any(np.diff(labels) < 0):
             raise ValueError("labels must be in ascending order. Sort the samples by class.")
@@ -58,7 +62,7 @@ class PairwiseObjective(SimilarityObjective):
         self.is_constant = labels is None and _is_constant(self.side.targets)
         self.n_terms = rule.n_terms(self.side, self.side)
         self.infimum = rule.infimum(self.side, self.side)
-        self._fast = rule.fast if compat.is_numpy_array(X) else None
+        self._single = single
 
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
@@ -69,8 +73,9 @@ class PairwiseObjective(SimilarityObjective):
             wide = xp.astype(Z, xp.float64), xp.astype(V, xp.float64)
             loss, product, dtheta = self.evaluate(*wide, theta)
             return loss, xp.astype(product, V.dtype), dtheta
-        if self._fast is not None:
-            return self._fast(Z, V, self.side, theta)
+        fast = fast_implementation(self.rule, Z, single=self._single)
+        if fast is not None:
+            return fast(Z, V, self.side, theta)
         return laplacian_product(self.rule, Z, V, self.side, theta)
 
     def batch(self, rows: np.ndarray) -> "PairwiseObjective | None":
@@ -92,6 +97,7 @@ class PairwiseObjective(SimilarityObjective):
             self.theta,
             targets=side.targets,
             weights=side.weights,
+            single=self._single,
         )
 
     def within_class_covariance(self) -> np.ndarray:

@@ -133,6 +133,15 @@ class MarginRule(Rule):
         return loss, product, self.push * float(pushed.slopes.sum())
 
 
+    def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
+        """Return the loss, the Laplacian product and dtheta, computed by a kernel."""
+        from dimetric.objectives.triton.margins import Targets, margins
+
+        targets = Targets.of(self.targets[: self.n_samples], self.weights, side, Z)
+        options = {"pull": self.pull, "push": self.push, "width": self.width}
+        return margins(Z, V, side, targets, **options)
+
+
 class MarginObjective(PairwiseObjective, Smoothable):
     """LMNN's objective for labelled samples and their targets.
 

@@ -1,0 +1,311 @@
+r"""Operands of the kernels, and functions that all kernels use.
+
+Tensor cores multiply half-precision numbers. An operand is therefore stored as the sum of two of
+them, :math:`a = u (a_{high} + a_{low})` with a unit u, which has the precision of float32 up to two
+bits. A product of two operands is the sum of three products, without that of the two low parts. It
+takes half the time of three products in TF32, and its operands need no conversion in the kernel.
+
+Rows are padded with zeros to a multiple of the tile size, and columns to a power of two or to a
+multiple of a chunk. Padded columns of a tile have an infinite squared norm, so they are infinitely
+far away.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from dimetric.objectives.triton.support import PADDING
+
+LOG2_E = 1.4426950408889634
+LARGEST_EXPONENT = 14  # operands are scaled to at most 2**14, weights to about 2**13
+WEIGHT_SCALE = 2.0**13
+MAX_NARROW = 128  # wider operands are processed in chunks of columns
+CHUNK = 64
+MAX_PRODUCT_CHUNK = 128  # columns of the product that a program computes
+MIN_WIDTH = 16  # the smallest width of a matrix product in Triton
+MIN_PROGRAMS_PER_PROCESSOR = 16  # programs on each multiprocessor, so that all are busy to the end
+MIN_TILES_PER_PROGRAM = 8
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A matrix as the sum of two half-precision matrices, times a unit.
+
+    Attributes
+    ----------
+    high, low : tensors of shape (n_padded, width)
+        The two matrices.
+    unit : tensor of shape ()
+        The unit, a power of two.
+    chunk : int
+        Number of columns that are multiplied at a time.
+    """
+
+    high: torch.Tensor
+    low: torch.Tensor
+    unit: torch.Tensor
+    chunk: int
+
+    @classmethod
+    def of(cls, A: torch.Tensor, max_chunk: int = MAX_NARROW) -> "Operand":
+        """Return a matrix as an operand. Wide matrices are divided into chunks of columns."""
+        n, k = A.shape
+        chunk = max(MIN_WIDTH, triton.next_power_of_2(k))
+        if chunk > max_chunk:
+            chunk = CHUNK if max_chunk == MAX_NARROW else max_chunk
+        width = -(-k // chunk) * chunk
+        largest = A.abs().amax().clamp_min(torch.finfo(torch.float32).tiny)
+        unit = torch.exp2(torch.ceil(torch.log2(largest)) - LARGEST_EXPONENT)
+        scaled = A / unit
+        shape = padded_rows(n), width
+        high, low = (torch.zeros(shape, dtype=torch.float16, device=A.device) for _ in range(2))
+        high[:n, :k] = scaled
+        low[:n, :k] = scaled - high[:n, :k]
+        return cls(high, low, unit.to(torch.float32), chunk)
+
+    @property
+    def width(self) -> int:
+        """Number of columns with padding."""
+        return int(self.high.shape[1])
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """All pairs of points, for kernels with squared distances and a product.
+
+    Attributes
+    ----------
+    n, n_padded : int
+        Number of points without and with padding.
+    Z : Operand
+        The points.
+    norms : tensor of shape (n_padded,)
+        Squared norms of the points times a factor. They are inf in the padding.
+    cross : tensor of shape ()
+        The squared distance of two points, times the factor, is the sum of their norms minus
+        `cross` times their product in units of Z.
+    """
+
+    n: int
+    n_padded: int
+    Z: Operand
+    norms: torch.Tensor
+    cross: torch.Tensor
+
+    @classmethod
+    def of(cls, Z: torch.Tensor, factor: float = 1.0) -> "Pairs":
+        """Return the pairs of mapped points. Squared distances are multiplied by a factor."""
+        operand = Operand.of(Z)
+        norms = padded(factor * torch.sum(Z * Z, dim=1), torch.inf)
+        cross = 2 * factor * operand.unit * operand.unit
+        return cls(Z.shape[0], len(norms), operand, norms, cross)
+
+    def launch(self) -> dict[str, Any]:
+        """Return the arguments of the distances that every kernel gets."""
+        wide = self.Z.width > self.Z.chunk
+        return {
+            "ZH": self.Z.high,
+            "ZL": self.Z.low,
+            "NORMS": self.norms,
+            "CROSS": self.cross,
+            "n": self.n,
+            "n_padded": self.n_padded,
+            "K": self.Z.width,
+            "BK": self.Z.chunk,
+            "WIDE": wide,
+        }
+
+    def tiling(self, n_chunks: int = 1) -> "Tiling":
+        """Return the tiles of a kernel whose product has a number of chunks of columns."""
+        return Tiling.of(self, n_chunks)
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """The size of the tiles, and how the columns are divided among programs."""
+
+    rows: int
+    columns: int
+    n_warps: int
+    n_stages: int
+    n_splits: int
+    n_blocks: int
+
+    @classmethod
+    def of(cls, pairs: Pairs, n_chunks: int) -> "Tiling":
+        """Choose the tiles by the width of the points. The numbers were chosen by experiment."""
+        rows, columns, warps, stages = tile_shape(pairs.Z.width)
+        n_blocks, n_tiles = pairs.n_padded // rows, pairs.n_padded // columns
+        wanted = MIN_PROGRAMS_PER_PROCESSOR * processors(pairs.norms.device)
+        most = max(1, n_tiles // MIN_TILES_PER_PROGRAM)
+        n_splits = min(most, -(-wanted // (n_blocks * n_chunks)))
+        return cls(rows, columns, warps, stages, n_splits, n_blocks)
+
+    def launch(self) -> dict[str, int]:
+        """Return the arguments of the tiles that every kernel gets."""
+        return {
+            "n_splits": self.n_splits,
+            "BM": self.rows,
+            "BN": self.columns,
+            "num_warps": self.n_warps,
+            "num_stages": self.n_stages,
+        }
+
+
+def tile_shape(width: int) -> tuple[int, int, int, int]:
+    """Return the rows and columns of a tile, and the numbers of warps and stages."""
+    if width <= 32:
+        return 128, 64, 4, 3
+    if width <= 64:
+        return 64, 64, 4, 3
+    return 64, 64, 4, 2
+
+
+def processors(device: torch.device) -> int:
+    """Return the number of multiprocessors of a device."""
+    if device.type != "cuda":
+        return 1
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)
+
+
+def padded_rows(n: int) -> int:
+    """Return the number of rows after padding."""
+    return -(-n // PADDING) * PADDING
+
+
+def padded(a: torch.Tensor, fill: float, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Return an array with padded rows in a dtype."""
+    shape = padded_rows(a.shape[0]), *a.shape[1:]
+    result = torch.full(shape, fill, dtype=dtype, device=a.device)
+    result[: a.shape[0]] = a
+    return result
+
+
+@dataclass(frozen=True)
+class Product:
+    """The product of a symmetric matrix of weights with V, and their row sums.
+
+    A kernel writes a part for each split of the columns, because atomic additions would make the
+    order of the sum random.
+    """
+
+    V: torch.Tensor
+    operand: Operand
+    parts: torch.Tensor
+    degrees: torch.Tensor
+    is_points: bool
+
+    @classmethod
+    def of(cls, pairs: Pairs, V: torch.Tensor, Z: torch.Tensor, scale: Any) -> "Product":
+        """Return memory for the product. The kernel multiplies all weights by `scale`."""
+        is_points = V is Z and pairs.Z.width == pairs.Z.chunk
+        operand = pairs.Z if is_points else Operand.of(V, MAX_PRODUCT_CHUNK)
+        tiling = pairs.tiling(operand.width // operand.chunk)
+        parts = torch.empty(
+            (tiling.n_splits, pairs.n_padded, operand.width), device=V.device, dtype=torch.float32
+        )
+        degrees = torch.empty(
+            (tiling.n_splits, pairs.n_padded), device=V.device, dtype=torch.float32
+        )
+        operand = Operand(operand.high, operand.low, operand.unit / scale, operand.chunk)
+        return cls(V, operand, parts, degrees, is_points)
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks of columns."""
+        return self.operand.width // self.operand.chunk
+
+    def launch(self) -> dict[str, Any]:
+        """Return the arguments of the product that a kernel gets."""
+        return {
+            "VH": self.operand.high,
+            "VL": self.operand.low,
+            "UNIT": self.operand.unit,
+            "OUT": self.parts,
+            "DEGREES": self.degrees,
+            "Q": self.operand.width,
+            "BQ": self.operand.chunk,
+            "SAME": self.is_points,
+        }
+
+    def row_sums(self, scale: Any) -> torch.Tensor:
+        """Return the row sums of the weights, in float64."""
+        n = self.V.shape[0]
+        return torch.sum(self.degrees, dim=0, dtype=torch.float64)[:n] / scale
+
+    def laplacian(self, scale: Any) -> torch.Tensor:
+        """Return the Laplacian of the weights times V."""
+        n, q = self.V.shape
+        degrees = self.row_sums(scale).to(self.V.dtype)
+        return degrees[:, None] * self.V - torch.sum(self.parts, dim=0)[:n, :q].to(self.V.dtype)
+
+
+@triton.jit
+def row_operand(ZH, ZL, rows, K: tl.constexpr, BK: tl.constexpr):
+    """Return the first chunk of the points of a block of rows."""
+    at = rows[:, None] * K + tl.arange(0, BK)[None, :]
+    return tl.load(ZH + at), tl.load(ZL + at)
+
+
+@triton.jit
+def products(zih, zil, ZH, ZL, rows, cols, K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr):
+    """Return the products of rows and columns in units of Z, and the points of the columns."""
+    ks = tl.arange(0, BK)
+    at = cols[:, None] * K + ks[None, :]
+    zjh = tl.load(ZH + at)
+    zjl = tl.load(ZL + at)
+    G = tl.dot(zil, tl.trans(zjh))
+    G = tl.dot(zih, tl.trans(zjl), G)
+    G = tl.dot(zih, tl.trans(zjh), G)
+    if WIDE:
+        for first in range(BK, K, BK):
+            at_row = rows[:, None] * K + (first + ks)[None, :]
+            at_col = cols[:, None] * K + (first + ks)[None, :]
+            ah = tl.load(ZH + at_row)
+            al = tl.load(ZL + at_row)
+            bh = tl.load(ZH + at_col)
+            bl = tl.load(ZL + at_col)
+            G = tl.dot(al, tl.trans(bh), G)
+            G = tl.dot(ah, tl.trans(bl), G)
+            G = tl.dot(ah, tl.trans(bh), G)
+    return G, zjh, zjl
+
+
+@triton.jit
+def times_v(S, zjh, zjl, VH, VL, cols, first, Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr):
+    """Return the product of scaled weights with a chunk of columns of V, in units of V."""
+    if SAME:
+        vh = zjh
+        vl = zjl
+    else:
+        at = cols[:, None] * Q + (first + tl.arange(0, BQ))[None, :]
+        vh = tl.load(VH + at)
+        vl = tl.load(VL + at)
+    high = S.to(tl.float16)
+    low = (S - high.to(tl.float32)).to(tl.float16)
+    T = tl.dot(low, vh)
+    T = tl.dot(high, vl, T)
+    return tl.dot(high, vh, T)
+
+
+@triton.jit
+def split_bounds(n_padded, n_splits, BN: tl.constexpr):
+    """Return the first column of the program's split of the columns, and the end of the split."""
+    per_split = tl.cdiv(tl.cdiv(n_padded, BN), n_splits) * BN
+    low = tl.program_id(2) * per_split
+    return low, tl.minimum(low + per_split, n_padded)
+
+
+@triton.jit
+def store_product(
+    acc, degrees, OUT, DEGREES, rows, first, n_padded, Q: tl.constexpr, BQ: tl.constexpr
+):
+    """Store the part of the product and of the row sums that the program has computed."""
+    split = tl.program_id(2)
+    at = (split * n_padded + rows)[:, None].to(tl.int64) * Q + (first + tl.arange(0, BQ))[None, :]
+    tl.store(OUT + at, acc)
+    if tl.program_id(1) == 0:
+        tl.store(DEGREES + split * n_padded + rows, degrees)
