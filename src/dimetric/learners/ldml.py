@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._compat import Interval
 from dimetric._warnings import warn
 from dimetric.learners._fitting.convex import ConvexMetric, LinearBound
@@ -323,4 +323,5 @@ def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) 
         loss, _, slope = objective.evaluate(Z, Z[:, :1], b)
         return loss / n, np.asarray([slope / n])
 
-    return LBFGS().minimise(value_and_grad, theta, tol=THRESHOLD_TOL, infimum=objective.infimum)
+    tol = max(THRESHOLD_TOL, eps(X))  # rounding errors of float32 hide smaller slopes
+    return LBFGS().minimise(value_and_grad, theta, tol=tol, infimum=objective.infimum)

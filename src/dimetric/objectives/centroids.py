@@ -211,7 +211,6 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         parts = run_on_threads(work, blocks, n_rows=n_rows)
         return sum(loss for loss, _ in parts), sum(total for _, total in parts)
 
-
     def _by_kernel(self, logits: Array, samples: Side) -> tuple[Array, Array]:
         """Return the loss and the weights of a block, computed by a kernel for CUDA tensors."""
         from dimetric.objectives.triton.centroids import loss_and_weights

@@ -31,7 +31,8 @@ class Rule(ABC):
 
     A rule may define ``fast(Z, V, side, theta)``, a faster implementation for NumPy arrays and one
     set of points sorted by class. It must return the same as :func:`laplacian_product`. Likewise,
-    ``fused`` is an implementation for CUDA tensors of torch (see :mod:`dimetric.objectives.triton`).
+    ``fused`` is an implementation for CUDA tensors of torch, see
+    :mod:`dimetric.objectives.triton`.
     """
 
     fast: ClassVar[Callable[..., tuple[float, np.ndarray, Any]] | None] = None

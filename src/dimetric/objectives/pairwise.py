@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
@@ -68,12 +69,13 @@ class PairwiseObjective(SimilarityObjective):
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
         """Return the objective, the product and dtheta. See :meth:`Objective.evaluate`."""
-        if _needs_float64(Z):
+        fast = fast_implementation(self.rule, Z, single=self._single)
+        uses_kernel = fast is not None and not compat.is_numpy_array(Z)
+        if _needs_float64(Z) and not uses_kernel:  # kernels handle large norms themselves
             xp = namespace(Z)
             wide = xp.astype(Z, xp.float64), xp.astype(V, xp.float64)
             loss, product, dtheta = self.evaluate(*wide, theta)
             return loss, xp.astype(product, V.dtype), dtheta
-        fast = fast_implementation(self.rule, Z, single=self._single)
         if fast is not None:
             return fast(Z, V, self.side, theta)
         return laplacian_product(self.rule, Z, V, self.side, theta)

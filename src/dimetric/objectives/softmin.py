@@ -13,7 +13,6 @@ from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import distance_blocks
 from dimetric.objectives.listed import ListedObjective, pairs_differ
 from dimetric.objectives.objective import SoftMinimum
-from dimetric.objectives.pairwise import MAX_FLOAT32_ERROR
 from dimetric.objectives.side import Side
 from dimetric.objectives.triton.support import runs_kernels
 from dimetric.supervision.labels import sum_of_pair_weights
@@ -122,7 +121,7 @@ class SoftminObjective(SoftMinimum):
         mu, weigh = float(theta[0]), self._weigh
         if compat.is_numpy_array(Z):
             weigh = self._weigh_fast
-        elif self._uses_kernels(Z, mu):
+        elif self._uses_kernels(Z):
             weigh = self._weigh_by_kernel
         least, total, product = weigh(Z, V, mu)
         return least - mu * float(np.log(total / self.n_pairs)), product / total, 0.0
@@ -136,17 +135,12 @@ class SoftminObjective(SoftMinimum):
         weights = None if self._log_weights is None else asarray_like(self._log_weights, Z)
         return softmin(Z, V, self.side, mu, weights)
 
-    def _uses_kernels(self, Z: Array, mu: float = np.inf) -> bool:
-        """Return whether to compute the sum by a kernel for CUDA tensors, in float32.
+    def _uses_kernels(self, Z: Array) -> bool:
+        """Return whether to compute sums by a kernel for CUDA tensors, in float32.
 
-        The samples must be in float32, too, and the rounding errors of the exponents small. For few
-        samples, float64 is fast enough.
+        The samples must be in float32, too. For few samples, float64 is fast enough.
         """
-        if not runs_kernels(Z, single=self._single) or Z.shape[0] < MIN_SAMPLES_FOR_FLOAT32:
-            return False
-        xp = namespace(Z)
-        largest = float(xp.max(xp.sum(Z * Z, axis=1)))
-        return FLOAT32_EPS * largest <= MAX_FLOAT32_ERROR * mu
+        return Z.shape[0] >= MIN_SAMPLES_FOR_FLOAT32 and runs_kernels(Z, single=self._single)
 
     def _weigh(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
         """Return the smallest squared distance, the sum of weights, and their Laplacian times V.

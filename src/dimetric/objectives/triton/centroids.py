@@ -43,8 +43,8 @@ def _weights_kernel(
     w = tl.full((BN,), 1.0, tl.float32)
     if WEIGHTED:
         w = tl.load(SAMPLE_WEIGHTS + samples, mask=exists, other=0.0)
-    log_total = top + tl.log2(total)
-    log_own = own_top + tl.log2(own)
+    log_total = top + tl.log2(tl.where(exists, total, 1.0))
+    log_own = own_top + tl.log2(tl.where(exists, own, 1.0))
     tl.store(LOSSES + samples, w * (log_total - log_own), mask=exists)
     for first in range(0, m, BM):
         c = first + tl.arange(0, BM)
@@ -52,7 +52,7 @@ def _weights_kernel(
         at = c[:, None] * n + samples[None, :]
         x = tl.load(LOGITS + at, mask=inside, other=float("-inf")) / 0.6931471805599453
         same = tl.load(CENTROID_LABELS + c, mask=c < m, other=-2)[:, None] == labels[None, :]
-        r = tl.where(same, tl.exp2(x - log_own[None, :]), 0.0)
+        r = tl.exp2(tl.where(same, x, float("-inf")) - log_own[None, :])
         weights = w[None, :] * (r - tl.exp2(x - log_total[None, :])) / 2
         tl.store(W + at, weights, mask=inside)
 

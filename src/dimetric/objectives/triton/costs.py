@@ -20,8 +20,8 @@ from dimetric.objectives.triton.tiles import (
     WEIGHT_SCALE,
     Pairs,
     Product,
+    distances,
     padded,
-    products,
     row_operand,
     split_bounds,
     store_product,
@@ -47,7 +47,7 @@ def _cost(
     if KIND == 0:
         i = tl.load(B + rows).to(tl.int32)[:, None]
         j = tl.load(B + cols).to(tl.int32)[None, :]
-        if BACK:
+        if BACK:  # noqa: SIM108 - a condition of the compiler
             C = tl.load(A + j * q + i)
         else:
             C = tl.load(A + i * q + j)
@@ -77,9 +77,9 @@ def _cost(
 
 @triton.jit
 def _means_kernel(
-    ZH, ZL, NORMS, CROSS, LOGW, A, B, M, TOTAL, COSTS,
-    n, n_padded, n_splits, q,
-    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr,
+    ZH, ZL, ZT, NORMS, CROSS, LOGW, A, B, M, TOTAL, COSTS,
+    k, n, n_padded, n_splits, q,
+    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     KIND: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """Compute the sums of exponentials, and of exponentials times costs."""
@@ -94,9 +94,11 @@ def _means_kernel(
     low, high = split_bounds(n_padded, n_splits, BN)
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
-        G, _, _ = products(zih, zil, ZH, ZL, rows, cols, K, BK, WIDE)
-        x = -tl.maximum(ni[:, None] + (tl.load(NORMS + cols)[None, :] - cross * G), 0.0)
-        x += tl.load(LOGW + cols)[None, :]
+        D, _, _ = distances(
+            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            K, BK, WIDE, EXACT, BM, BN,
+        )  # fmt: skip
+        x = tl.load(LOGW + cols)[None, :] - D
         if (first < first_row + BM) & (first + BN > first_row):
             x = tl.where(rows[:, None] == cols[None, :], float("-inf"), x)
         larger = tl.maximum(m, tl.max(x, 1))
@@ -113,10 +115,10 @@ def _means_kernel(
 
 @triton.jit
 def _product_kernel(
-    ZH, ZL, NORMS, CROSS, LOGW, A, B, ALPHA, MEANS, scale,
+    ZH, ZL, ZT, NORMS, CROSS, LOGW, A, B, ALPHA, MEANS, scale,
     VH, VL, UNIT, OUT, DEGREES,
-    n, n_padded, n_splits, q,
-    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr,
+    k, n, n_padded, n_splits, q,
+    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr,
     KIND: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
@@ -136,8 +138,12 @@ def _product_kernel(
     low, high = split_bounds(n_padded, n_splits, BN)
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
-        G, zjh, zjl = products(zih, zil, ZH, ZL, rows, cols, K, BK, WIDE)
-        D = tl.maximum(ni[:, None] + (tl.load(NORMS + cols)[None, :] - cross * G), 0.0)
+        D, zjh, zjl = distances(
+            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            K, BK, WIDE, EXACT, BM, BN,
+        )  # fmt: skip
+        if (first < first_row + BM) & (first + BN > first_row):
+            D = tl.where(rows[:, None] == cols[None, :], float("inf"), D)
         forward = tl.exp2(alpha_i[:, None] + tl.load(LOGW + cols)[None, :] - D)
         backward = tl.exp2(tl.load(ALPHA + cols)[None, :] + logw_i[:, None] - D)
         there = _cost(A, B, rows, cols, q, KIND, False, BM, BN)
@@ -147,8 +153,6 @@ def _product_kernel(
             back = there
         S = forward * (mean_i[:, None] - there)
         S += backward * (tl.load(MEANS + cols)[None, :] - back)
-        if (first < first_row + BM) & (first + BN > first_row):
-            S = tl.where(rows[:, None] == cols[None, :], 0.0, S)
         degrees += tl.sum(S, 1)
         acc += unit * times_v(S * scale, zjh, zjl, VH, VL, cols, first_q, Q, BQ, SAME)
     store_product(acc, degrees, OUT, DEGREES, rows, first_q, n_padded, Q, BQ)
@@ -182,8 +186,9 @@ class Costs:
             return torch.ones((), device=self.rows.device)
         spans = torch.amax(self.rows, dim=0) - torch.amin(self.rows, dim=0)
         if self.kind == INNER:
-            sizes = torch.linalg.vector_norm(self.rows, dim=1), torch.linalg.vector_norm(
-                self.columns, dim=1
+            sizes = (
+                torch.linalg.vector_norm(self.rows, dim=1),
+                torch.linalg.vector_norm(self.columns, dim=1),
             )
             return torch.amax(sizes[0]) * torch.amax(sizes[1])
         power = 1 if self.kind == ABSOLUTE else 2

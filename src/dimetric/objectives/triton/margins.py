@@ -17,8 +17,8 @@ from dimetric.objectives.triton.tiles import (
     WEIGHT_SCALE,
     Pairs,
     Product,
+    distances,
     padded,
-    products,
     row_operand,
     split_bounds,
     store_product,
@@ -43,11 +43,11 @@ def _hinge(t, width, SHARP: tl.constexpr):
 
 @triton.jit
 def _pushes_kernel(
-    ZH, ZL, NORMS, CROSS, LABELS, THRESHOLDS, TARGET_WEIGHTS, WEIGHTS, REACH, LOSSES, SLOPES,
+    ZH, ZL, ZT, NORMS, CROSS, LABELS, THRESHOLDS, TARGET_WEIGHTS, WEIGHTS, REACH, LOSSES, SLOPES,
     width, scale,
     VH, VL, UNIT, OUT, DEGREES,
-    n, n_padded, n_splits, n_targets,
-    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr,
+    k, n, n_padded, n_splits, n_targets,
+    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr,
     T: tl.constexpr, SHARP: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
@@ -70,8 +70,10 @@ def _pushes_kernel(
     low, high = split_bounds(n_padded, n_splits, BN)
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
-        G, zjh, zjl = products(zih, zil, ZH, ZL, rows, cols, K, BK, WIDE)
-        D = tl.maximum(ni[:, None] + (tl.load(NORMS + cols)[None, :] - cross * G), 0.0)
+        D, zjh, zjl = distances(
+            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            K, BK, WIDE, EXACT, BM, BN,
+        )  # fmt: skip
         same = labels[:, None] == tl.load(LABELS + cols)[None, :]
         D = tl.where(same, float("inf"), D)
         reach = tl.maximum(reach_i[:, None], tl.load(REACH + cols)[None, :])
@@ -126,7 +128,7 @@ class Targets:
         n = targets.shape[0]
         w = (targets >= 0).to(torch.float32)
         if weights is not None:
-            w = w * weights[:n]
+            w = w * weights[:n].to(torch.float32)
         counts = torch.ones(n, device=Z.device)
         if side.weights is not None:
             counts = side.weights[:n].to(torch.float32)
@@ -147,15 +149,14 @@ def margins(
 
     The first points are samples. Further points serve as targets only.
     """
-    n, k = targets.rows.shape
+    (n, k), dtype = targets.rows.shape, V.dtype
+    Z, V = Z.to(torch.float32), Z.to(torch.float32) if V is Z else V
     near = torch.clamp(targets.rows, min=0)
     distances = torch.stack(
         [torch.sum((Z[:n] - Z[near[:, rank]]) ** 2, dim=1) for rank in range(k)], dim=1
     )
     thresholds = torch.where(targets.rows >= 0, 1 + distances, NEVER)
-    loss, slopes, pushed = _pushes(
-        Z[:n], V[:n], Z is V, side, targets, thresholds, width
-    )
+    loss, slopes, pushed = _pushes(Z[:n], V[:n], Z is V, side, targets, thresholds, width)
     product = torch.zeros_like(V)
     product[:n] = -push * pushed
     pulled = pull * targets.weights + push * slopes
@@ -165,7 +166,7 @@ def margins(
         # Unlike index_add_, this adds in a fixed order.
         product.index_put_((near[:, rank],), -difference, accumulate=True)
     total = pull * torch.sum(targets.weights * distances, dtype=torch.float64) + push * loss
-    return float(total), product, push * float(torch.sum(slopes, dtype=torch.float64))
+    return float(total), product.to(dtype), push * float(torch.sum(slopes, dtype=torch.float64))
 
 
 def _pushes(

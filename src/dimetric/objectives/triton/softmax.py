@@ -18,8 +18,8 @@ from dimetric.objectives.triton.tiles import (
     WEIGHT_SCALE,
     Pairs,
     Product,
+    distances,
     padded,
-    products,
     row_operand,
     split_bounds,
     store_product,
@@ -31,9 +31,9 @@ NEGLIGIBLE = tl.constexpr(-1e30)  # an exponent below all others, but finite
 
 @triton.jit
 def _sums_kernel(
-    ZH, ZL, NORMS, CROSS, LOGW, LABELS, STARTS, STOPS, M, TOTAL, OWN,
-    n, n_padded, n_splits,
-    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr,
+    ZH, ZL, ZT, NORMS, CROSS, LOGW, LABELS, STARTS, STOPS, M, TOTAL, OWN,
+    k, n, n_padded, n_splits,
+    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     WEIGHTED: tl.constexpr, BY_CLASS: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
@@ -52,8 +52,11 @@ def _sums_kernel(
     low, high = split_bounds(n_padded, n_splits, BN)
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
-        G, _, _ = products(zih, zil, ZH, ZL, rows, cols, K, BK, WIDE)
-        x = -tl.maximum(ni[:, None] + (tl.load(NORMS + cols)[None, :] - cross * G), 0.0)
+        D, _, _ = distances(
+            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            K, BK, WIDE, EXACT, BM, BN,
+        )  # fmt: skip
+        x = -D
         if WEIGHTED:
             x += tl.load(LOGW + cols)[None, :]
         if (first < first_row + BM) & (first + BN > first_row):
@@ -63,7 +66,7 @@ def _sums_kernel(
         e = tl.exp2(x - larger[:, None])
         total = total * shrink + tl.sum(e, 1)
         own = own * shrink
-        if BY_CLASS:
+        if BY_CLASS:  # noqa: SIM102 - a condition of the compiler
             if (first < class_high) & (first + BN > class_low):
                 same = labels[:, None] == tl.load(LABELS + cols)[None, :]
                 own += tl.sum(tl.where(same, e, 0.0), 1)
@@ -76,10 +79,10 @@ def _sums_kernel(
 
 @triton.jit
 def _product_kernel(
-    ZH, ZL, NORMS, CROSS, LOGW, LABELS, STARTS, STOPS, ALPHA, BETA, P,
+    ZH, ZL, ZT, NORMS, CROSS, LOGW, LABELS, STARTS, STOPS, ALPHA, BETA, P,
     VH, VL, UNIT, OUT, DEGREES,
-    n, n_padded, n_splits,
-    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr,
+    k, n, n_padded, n_splits,
+    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr,
     WEIGHTED: tl.constexpr, BY_CLASS: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
@@ -104,8 +107,12 @@ def _product_kernel(
     low, high = split_bounds(n_padded, n_splits, BN)
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
-        G, zjh, zjl = products(zih, zil, ZH, ZL, rows, cols, K, BK, WIDE)
-        D = tl.maximum(ni[:, None] + (tl.load(NORMS + cols)[None, :] - cross * G), 0.0)
+        D, zjh, zjl = distances(
+            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            K, BK, WIDE, EXACT, BM, BN,
+        )  # fmt: skip
+        if (first < first_row + BM) & (first + BN > first_row):
+            D = tl.where(rows[:, None] == cols[None, :], float("inf"), D)
         near_class = BY_CLASS & (first < class_high) & (first + BN > class_low)
         if near_class:
             forward = alpha_i[:, None] - D
@@ -125,8 +132,6 @@ def _product_kernel(
             S -= forward * p_i[:, None] + backward * p_j[None, :]
         else:
             S = -(forward + backward)
-        if (first < first_row + BM) & (first + BN > first_row):
-            S = tl.where(rows[:, None] == cols[None, :], 0.0, S)
         degrees += tl.sum(S, 1)
         acc += unit * times_v(S, zjh, zjl, VH, VL, cols, first_q, Q, BQ, SAME)
     store_product(acc, degrees, OUT, DEGREES, rows, first_q, n_padded, Q, BQ)
@@ -229,22 +234,23 @@ def _add_pulls(product: torch.Tensor, Z: torch.Tensor, V: torch.Tensor, side: Si
     Sample i pulls sample j with the weight :math:`a_i w_j`, where
     :math:`a_i = w_i / \sum_{l \ne i} w_l`.
     """
-    sizes = torch.as_tensor(side.class_starts[1:] - side.class_starts[:-1], device=Z.device)
+    starts = torch.as_tensor(side.class_starts, device=Z.device)
     codes = side.labels
     assert codes is not None
 
     def sums(A: torch.Tensor) -> torch.Tensor:
         """Return the sum of the rows of each sample's class."""
-        return torch.segment_reduce(A, "sum", lengths=sizes, axis=0, unsafe=True)[codes]
+        totals = torch.nn.functional.pad(torch.cumsum(A, dim=0).T, (1, 0)).T
+        return torch.diff(totals[starts], dim=0)[codes]
 
     w = torch.ones_like(Z[:, 0]) if side.weights is None else side.weights
-    w = w.to(torch.float64)
-    alone = sizes[codes] < 2
-    a = torch.where(alone, 0.0, w / torch.where(alone, 1.0, sums(w) - w))[:, None]
-    w = torch.where(alone, 0.0, w)[:, None]
+    w = w.to(torch.float64)[:, None]
+    alone = (torch.diff(starts)[codes] < 2)[:, None]
+    a = torch.where(alone, 0.0, w / torch.where(alone, 1.0, sums(w) - w))
+    w = torch.where(alone, 0.0, w)
     Z, U = Z.to(torch.float64), V.to(torch.float64)
     degree = a * sums(w) + w * sums(a)
     product += (degree * U - a * sums(w * U) - w * sums(a * U)).to(product.dtype)
-    Y = Z - sums(w * Z) / torch.where(alone[:, None], 1.0, sums(w))
+    Y = Z - sums(w * Z) / torch.where(alone, 1.0, sums(w))
     crossed = torch.sum(a * Y * sums(w * Y))
     return float(torch.sum(degree * Y * Y) - 2 * crossed)

@@ -14,8 +14,8 @@ from dimetric.objectives.triton.tiles import (
     WEIGHT_SCALE,
     Pairs,
     Product,
+    distances,
     padded,
-    products,
     row_operand,
     split_bounds,
     store_product,
@@ -27,9 +27,9 @@ FAR = tl.constexpr(1e30)  # a squared distance above all others, but finite
 
 @triton.jit
 def _nearest_kernel(
-    ZH, ZL, NORMS, CROSS, SHIFTS, LABELS, POSITIONS, NEAREST,
-    n, n_padded, n_splits,
-    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr,
+    ZH, ZL, ZT, NORMS, CROSS, SHIFTS, LABELS, POSITIONS, NEAREST,
+    k, n, n_padded, n_splits,
+    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """Find the smallest squared distance of each row to another class, minus the shifts."""
@@ -43,8 +43,10 @@ def _nearest_kernel(
     low, high = split_bounds(n_padded, n_splits, BN)
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
-        G, _, _ = products(zih, zil, ZH, ZL, rows, cols, K, BK, WIDE)
-        D = tl.maximum(ni[:, None] + (tl.load(NORMS + cols)[None, :] - cross * G), 0.0)
+        D, _, _ = distances(
+            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            K, BK, WIDE, EXACT, BM, BN,
+        )  # fmt: skip
         same = labels[:, None] == tl.load(LABELS + cols)[None, :]
         same |= positions[:, None] == tl.load(POSITIONS + cols)[None, :]
         D = tl.where(same, FAR, D - tl.load(SHIFTS + cols)[None, :])
@@ -54,10 +56,10 @@ def _nearest_kernel(
 
 @triton.jit
 def _softmin_kernel(
-    ZH, ZL, NORMS, CROSS, SHIFTS, LABELS, POSITIONS, LEAST, scale,
+    ZH, ZL, ZT, NORMS, CROSS, SHIFTS, LABELS, POSITIONS, LEAST, scale,
     VH, VL, UNIT, OUT, DEGREES,
-    n, n_padded, n_splits,
-    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr,
+    k, n, n_padded, n_splits,
+    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
@@ -77,12 +79,14 @@ def _softmin_kernel(
     low, high = split_bounds(n_padded, n_splits, BN)
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
-        G, zjh, zjl = products(zih, zil, ZH, ZL, rows, cols, K, BK, WIDE)
-        D = tl.maximum(ni[:, None] + (tl.load(NORMS + cols)[None, :] - cross * G), 0.0)
+        D, zjh, zjl = distances(
+            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            K, BK, WIDE, EXACT, BM, BN,
+        )  # fmt: skip
         same = labels[:, None] == tl.load(LABELS + cols)[None, :]
         same |= positions[:, None] == tl.load(POSITIONS + cols)[None, :]
-        e = tl.exp2(shift[:, None] + tl.load(SHIFTS + cols)[None, :] - D)
-        S = tl.where(same, 0.0, e)
+        D = tl.where(same, float("inf"), D)
+        S = tl.exp2(shift[:, None] + tl.load(SHIFTS + cols)[None, :] - D)
         degrees += tl.sum(S, 1)
         acc += unit * times_v(S * scale, zjh, zjl, VH, VL, cols, first_q, Q, BQ, SAME)
     store_product(acc, degrees, OUT, DEGREES, rows, first_q, n_padded, Q, BQ)

@@ -1,6 +1,5 @@
 """Whether the kernels can be used for an array."""
 
-import os
 from functools import cache
 from importlib.util import find_spec
 
@@ -8,15 +7,20 @@ import array_api_compat as compat
 
 from dimetric._arrays.namespaces import Array
 
+# Whether kernels also run on the host, in Triton's interpreter. It is slow, so only tests use it.
+# The environment variable TRITON_INTERPRET=1 must then be set before Triton is imported.
+INTERPRETED = False
 MAX_OFFSET = 2**31  # offsets into an array are 32-bit integers
+# For wider maps, the engine is faster: kernels compute each distance once for every chunk of
+# columns of the product.
+MAX_WIDTH = 512
 PADDING = 128  # rows and columns are padded to a multiple of this number
 
 
 def runs_kernels(Z: Array, *, single: bool = False) -> bool:
     """Return whether the kernels can be used for mapped samples.
 
-    They need CUDA tensors of torch in float32, and Triton. They also run on the host with Triton's
-    interpreter (``TRITON_INTERPRET=1``), which is slow and meant for tests.
+    They need CUDA tensors of torch in float32, and Triton.
 
     Parameters
     ----------
@@ -29,10 +33,10 @@ def runs_kernels(Z: Array, *, single: bool = False) -> bool:
         return False
     import torch
 
-    on_device = Z.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
+    on_device = Z.is_cuda or INTERPRETED
     is_single = Z.dtype == torch.float32 or (single and Z.dtype == torch.float64)
     fits = (Z.shape[0] + PADDING) * (Z.shape[1] + PADDING) < MAX_OFFSET
-    return on_device and is_single and fits and Z.shape[1] > 0
+    return on_device and is_single and fits and 0 < Z.shape[1] <= MAX_WIDTH
 
 
 @cache

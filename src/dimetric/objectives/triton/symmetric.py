@@ -16,8 +16,8 @@ from dimetric.objectives.triton.tiles import (
     WEIGHT_SCALE,
     Pairs,
     Product,
+    distances,
     padded,
-    products,
     row_operand,
     split_bounds,
     store_product,
@@ -29,10 +29,10 @@ LOGISTIC, DISTANCE = 0, 1  # the loss: that of LDML, or that of LSI
 
 @triton.jit
 def _symmetric_kernel(
-    ZH, ZL, NORMS, CROSS, WEIGHTS, LABELS, LOSSES, parameter, scale,
+    ZH, ZL, ZT, NORMS, CROSS, WEIGHTS, LABELS, LOSSES, parameter, scale,
     VH, VL, UNIT, OUT, DEGREES,
-    n, n_padded, n_splits,
-    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr,
+    k, n, n_padded, n_splits,
+    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr,
     KIND: tl.constexpr, WEIGHTED: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
@@ -45,7 +45,7 @@ def _symmetric_kernel(
     first_q = tl.program_id(1) * BQ
     rows = first_row + tl.arange(0, BM)
     zih, zil = row_operand(ZH, ZL, rows, K, BK)
-    ni = tl.where(rows < n, tl.load(NORMS + rows), 0.0)
+    ni = tl.load(NORMS + rows)
     cross = tl.load(CROSS)
     unit = tl.load(UNIT)
     labels = tl.load(LABELS + rows)
@@ -55,10 +55,10 @@ def _symmetric_kernel(
     low, high = split_bounds(n_padded, n_splits, BN)
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
-        G, zjh, zjl = products(zih, zil, ZH, ZL, rows, cols, K, BK, WIDE)
-        # The loss of padded columns must be finite. Their weight is 0.
-        nj = tl.where(cols < n, tl.load(NORMS + cols), 0.0)
-        D = tl.maximum(ni[:, None] + (nj[None, :] - cross * G), 0.0)
+        D, zjh, zjl = distances(
+            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            K, BK, WIDE, EXACT, BM, BN,
+        )  # fmt: skip
         same = labels[:, None] == tl.load(LABELS + cols)[None, :]
         if KIND == 0:
             u = tl.where(same, D - parameter, parameter - D)
@@ -73,13 +73,13 @@ def _symmetric_kernel(
         else:
             loss = tl.where(same, 0.0, tl.sqrt(D + parameter))
             S = tl.where(loss > 0, 1 / tl.where(loss > 0, loss, 1.0), 0.0)
+        if first + BN > n:
+            loss = tl.where((cols < n)[None, :], loss, 0.0)
+            S = tl.where((cols < n)[None, :], S, 0.0)
         if WEIGHTED:
             w = tl.load(WEIGHTS + cols)[None, :]
             loss *= w
             S *= w
-        elif first + BN > n:
-            loss = tl.where((cols < n)[None, :], loss, 0.0)
-            S = tl.where((cols < n)[None, :], S, 0.0)
         losses += tl.sum(loss, 1)
         degrees += tl.sum(S, 1)
         acc += unit * times_v(S * scale, zjh, zjl, VH, VL, cols, first_q, Q, BQ, SAME)

@@ -17,8 +17,10 @@ import torch
 import triton
 import triton.language as tl
 
+from dimetric.objectives.pairwise import MAX_FLOAT32_ERROR
 from dimetric.objectives.triton.support import PADDING
 
+EPS = torch.finfo(torch.float32).eps
 LOG2_E = 1.4426950408889634
 LARGEST_EXPONENT = 14  # operands are scaled to at most 2**14, weights to about 2**13
 WEIGHT_SCALE = 2.0**13
@@ -87,6 +89,10 @@ class Pairs:
     cross : tensor of shape ()
         The squared distance of two points, times the factor, is the sum of their norms minus
         `cross` times their product in units of Z.
+    features : tensor of shape (k, n_padded), or None
+        The points, times the root of the factor. If given, kernels compute squared distances from
+        the differences of points. This is slower, but the rounding errors do not grow with the
+        norms.
     """
 
     n: int
@@ -94,6 +100,7 @@ class Pairs:
     Z: Operand
     norms: torch.Tensor
     cross: torch.Tensor
+    features: torch.Tensor | None
 
     @classmethod
     def of(cls, Z: torch.Tensor, factor: float = 1.0) -> "Pairs":
@@ -101,21 +108,26 @@ class Pairs:
         operand = Operand.of(Z)
         norms = padded(factor * torch.sum(Z * Z, dim=1), torch.inf)
         cross = 2 * factor * operand.unit * operand.unit
-        return cls(Z.shape[0], len(norms), operand, norms, cross)
+        features = None
+        if float(torch.amax(norms[: len(Z)])) * EPS > MAX_FLOAT32_ERROR:
+            features = padded(factor**0.5 * Z, 0.0).T.contiguous()
+        return cls(Z.shape[0], len(norms), operand, norms, cross, features)
 
     def launch(self) -> dict[str, Any]:
         """Return the arguments of the distances that every kernel gets."""
-        wide = self.Z.width > self.Z.chunk
         return {
             "ZH": self.Z.high,
             "ZL": self.Z.low,
+            "ZT": self.norms if self.features is None else self.features,
             "NORMS": self.norms,
             "CROSS": self.cross,
+            "k": 0 if self.features is None else self.features.shape[0],
             "n": self.n,
             "n_padded": self.n_padded,
             "K": self.Z.width,
             "BK": self.Z.chunk,
-            "WIDE": wide,
+            "WIDE": self.Z.width > self.Z.chunk,
+            "EXACT": self.features is not None,
         }
 
     def tiling(self, n_chunks: int = 1) -> "Tiling":
@@ -158,7 +170,7 @@ class Tiling:
 def tile_shape(width: int) -> tuple[int, int, int, int]:
     """Return the rows and columns of a tile, and the numbers of warps and stages."""
     if width <= 32:
-        return 128, 64, 4, 3
+        return 64, 128, 4, 3
     if width <= 64:
         return 64, 64, 4, 3
     return 64, 64, 4, 2
@@ -251,31 +263,48 @@ def row_operand(ZH, ZL, rows, K: tl.constexpr, BK: tl.constexpr):
 
 
 @triton.jit
-def products(zih, zil, ZH, ZL, rows, cols, K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr):
-    """Return the products of rows and columns in units of Z, and the points of the columns."""
+def distances(
+    zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+    K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    """Return the squared distances of a tile, and the first chunk of the points of the columns."""
     ks = tl.arange(0, BK)
     at = cols[:, None] * K + ks[None, :]
     zjh = tl.load(ZH + at)
     zjl = tl.load(ZL + at)
-    G = tl.dot(zil, tl.trans(zjh))
-    G = tl.dot(zih, tl.trans(zjl), G)
-    G = tl.dot(zih, tl.trans(zjh), G)
-    if WIDE:
-        for first in range(BK, K, BK):
-            at_row = rows[:, None] * K + (first + ks)[None, :]
-            at_col = cols[:, None] * K + (first + ks)[None, :]
-            ah = tl.load(ZH + at_row)
-            al = tl.load(ZL + at_row)
-            bh = tl.load(ZH + at_col)
-            bl = tl.load(ZL + at_col)
-            G = tl.dot(al, tl.trans(bh), G)
-            G = tl.dot(ah, tl.trans(bl), G)
-            G = tl.dot(ah, tl.trans(bh), G)
-    return G, zjh, zjl
+    norms = ni[:, None] + tl.load(NORMS + cols)[None, :]
+    if EXACT:
+        D = tl.zeros((BM, BN), tl.float32)
+        for feature in range(k):
+            a = tl.load(ZT + feature * n_padded + rows)
+            b = tl.load(ZT + feature * n_padded + cols)
+            difference = a[:, None] - b[None, :]
+            D += difference * difference
+        D = tl.where(norms < float("inf"), D, float("inf"))
+    else:
+        G = tl.dot(zil, tl.trans(zjh))
+        G = tl.dot(zih, tl.trans(zjl), G)
+        G = tl.dot(zih, tl.trans(zjh), G)
+        if WIDE:
+            for first in range(BK, K, BK):
+                at_row = rows[:, None] * K + (first + ks)[None, :]
+                at_col = cols[:, None] * K + (first + ks)[None, :]
+                ah = tl.load(ZH + at_row)
+                al = tl.load(ZL + at_row)
+                bh = tl.load(ZH + at_col)
+                bl = tl.load(ZL + at_col)
+                G = tl.dot(al, tl.trans(bh), G)
+                G = tl.dot(ah, tl.trans(bl), G)
+                G = tl.dot(ah, tl.trans(bh), G)
+        D = tl.maximum(norms - cross * G, 0.0)
+    return D, zjh, zjl
 
 
 @triton.jit
-def times_v(S, zjh, zjl, VH, VL, cols, first, Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr):
+def times_v(
+    S, zjh, zjl, VH, VL, cols, first, Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr
+):
     """Return the product of scaled weights with a chunk of columns of V, in units of V."""
     if SAME:
         vh = zjh
