@@ -168,9 +168,8 @@ def fits(X, y, learners):
             times.append(time.perf_counter() - started)
         facts = learner.metadata()
         goal = f" (aim: {aim} s)" if aim else ""
-        print(
-            f"{learner}, {X.shape[0]:,} x {X.shape[1]}: first {times[0]:.2f} s, then {times[1]:.2f} s{goal}"
-        )
+        size = f"{X.shape[0]:,} x {X.shape[1]}"
+        print(f"{learner}, {size}: first {times[0]:.2f} s, then {times[1]:.2f} s{goal}")
         names = ("n_iter", "initial_objective", "final_objective", "gap", "reason")
         print("   ", {name: facts[name] for name in names if name in facts})
 

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-pytest.importorskip("triton", reason="triton is not installed")
-
-from dimetric import LMNN, NCA
+from dimetric import MCML, NCA
 from dimetric._arrays.namespaces import take_rows
 from dimetric.learners.ldml import LDMLRule
 from dimetric.learners.lsi import DistanceRule
@@ -33,6 +31,9 @@ from dimetric.objectives.softmin import SoftminObjective
 from dimetric.objectives.triton import support
 from dimetric.objectives.triton.support import MAX_WIDTH, runs_kernels
 
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("triton", reason="triton is not installed")
+
 N_SAMPLES = 150  # not a multiple of the tile
 LABELS = np.repeat([0, 1, 2, 3], [60, 49, 40, 1])  # the last class has one sample
 TABLE = np.random.default_rng(1).uniform(0, 2, (4, 4))  # not symmetric
@@ -50,7 +51,7 @@ def targets():
     rng = np.random.default_rng(2)
     rows = np.full((N_SAMPLES, 3), -1)
     for i, label in enumerate(LABELS):
-        friends = np.setdiff1d(np.flatnonzero(LABELS == label), [i])
+        friends = np.setdiff1d(np.flatnonzero(label == LABELS), [i])
         chosen = rng.permutation(friends)[: 3 if i % 7 else 1]
         rows[i, : len(chosen)] = chosen
     return rows
@@ -139,7 +140,8 @@ def test_kernels_do_not_lose_small_distances_between_points_of_large_norm(name, 
     rule, _, theta = RULES[name]
     Z = points(rng)
     Z[:, 0] += 300.0 * torch.as_tensor(rng.choice([-1, 1], N_SAMPLES))
-    assert_equals_engine(rule, Z, Z, theta, tolerance=1e-4)  # here, an error of the points matters
+    # The error of the product is relative to the norms.
+    assert_equals_engine(rule, Z, Z, theta, tolerance=2e-4)
 
 
 @pytest.mark.parametrize("k", [1, 33, 130])
@@ -226,11 +228,11 @@ def test_bounds_from_sums_in_float32_hold(targets, rng):
     np.testing.assert_allclose(gaps[0], gaps[1], rtol=1e-3)
 
 
-@pytest.mark.parametrize("learner", [NCA(2, max_iter=3), LMNN(max_iter=2)], ids=repr)
+@pytest.mark.parametrize("learner", [NCA(2, tol=0.1), MCML(tol=0.1)], ids=repr)
 def test_small_fits_are_those_of_numpy(learner, rng):
     keep = LABELS < 3
     X, y = points(rng, scale=1.0)[keep], LABELS[keep]
     Z = learner.fit(X, y).transform(X)
     expected = learner.fit(X.numpy(), y).transform(X.numpy())
-    D, reference = torch.cdist(Z, Z).numpy(), torch.cdist(*2 * [torch.as_tensor(expected)]).numpy()
-    np.testing.assert_allclose(D, reference, atol=1e-5 * reference.max())
+    difference = np.abs(pdist(Z) - pdist(expected)).max()
+    assert difference < 1e-5 * pdist(expected).max()

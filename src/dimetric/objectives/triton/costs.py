@@ -77,8 +77,8 @@ def _cost(
 
 @triton.jit
 def _means_kernel(
-    ZH, ZL, ZT, NORMS, CROSS, LOGW, A, B, M, TOTAL, COSTS,
-    k, n, n_padded, n_splits, q,
+    ZH, ZL, PARTS, NORMS, CROSS, LOGW, A, B, M, TOTAL, COSTS,
+    n, n_padded, n_splits, q,
     K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     KIND: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
@@ -95,7 +95,7 @@ def _means_kernel(
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
         D, _, _ = distances(
-            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            zih, zil, ni, cross, ZH, ZL, PARTS, NORMS, rows, cols, n_padded,
             K, BK, WIDE, EXACT, BM, BN,
         )  # fmt: skip
         x = tl.load(LOGW + cols)[None, :] - D
@@ -115,9 +115,9 @@ def _means_kernel(
 
 @triton.jit
 def _product_kernel(
-    ZH, ZL, ZT, NORMS, CROSS, LOGW, A, B, ALPHA, MEANS, scale,
+    ZH, ZL, PARTS, NORMS, CROSS, LOGW, A, B, ALPHA, MEANS, scale,
     VH, VL, UNIT, OUT, DEGREES,
-    k, n, n_padded, n_splits, q,
+    n, n_padded, n_splits, q,
     K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr,
     KIND: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
@@ -139,7 +139,7 @@ def _product_kernel(
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
         D, zjh, zjl = distances(
-            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            zih, zil, ni, cross, ZH, ZL, PARTS, NORMS, rows, cols, n_padded,
             K, BK, WIDE, EXACT, BM, BN,
         )  # fmt: skip
         if (first < first_row + BM) & (first + BN > first_row):

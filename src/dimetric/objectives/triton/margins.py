@@ -35,7 +35,7 @@ def _hinge(t, width, SHARP: tl.constexpr):
         value = tl.maximum(t, 0.0)
         slope = tl.where(t > 0, 1.0, 0.0)
     else:
-        t = tl.maximum(t / width + 0.5, 0.0)
+        t = tl.maximum(t * (1.0 / width) + 0.5, 0.0)
         slope = tl.minimum(t, 1.0)
         value = width * slope * (t - slope / 2)
     return value, slope
@@ -43,10 +43,10 @@ def _hinge(t, width, SHARP: tl.constexpr):
 
 @triton.jit
 def _pushes_kernel(
-    ZH, ZL, ZT, NORMS, CROSS, LABELS, THRESHOLDS, TARGET_WEIGHTS, WEIGHTS, REACH, LOSSES, SLOPES,
+    ZH, ZL, PARTS, NORMS, CROSS, LABELS, THRESHOLDS, TARGET_WEIGHTS, WEIGHTS, REACH, LOSSES, SLOPES,
     width, scale,
     VH, VL, UNIT, OUT, DEGREES,
-    k, n, n_padded, n_splits, n_targets,
+    n, n_padded, n_splits, n_targets,
     K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr,
     T: tl.constexpr, SHARP: tl.constexpr,
@@ -71,7 +71,7 @@ def _pushes_kernel(
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
         D, zjh, zjl = distances(
-            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            zih, zil, ni, cross, ZH, ZL, PARTS, NORMS, rows, cols, n_padded,
             K, BK, WIDE, EXACT, BM, BN,
         )  # fmt: skip
         same = labels[:, None] == tl.load(LABELS + cols)[None, :]

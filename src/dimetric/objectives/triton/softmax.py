@@ -31,8 +31,8 @@ NEGLIGIBLE = tl.constexpr(-1e30)  # an exponent below all others, but finite
 
 @triton.jit
 def _sums_kernel(
-    ZH, ZL, ZT, NORMS, CROSS, LOGW, LABELS, STARTS, STOPS, M, TOTAL, OWN,
-    k, n, n_padded, n_splits,
+    ZH, ZL, PARTS, NORMS, CROSS, LOGW, LABELS, STARTS, STOPS, M, TOTAL, OWN,
+    n, n_padded, n_splits,
     K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     WEIGHTED: tl.constexpr, BY_CLASS: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
@@ -53,7 +53,7 @@ def _sums_kernel(
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
         D, _, _ = distances(
-            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            zih, zil, ni, cross, ZH, ZL, PARTS, NORMS, rows, cols, n_padded,
             K, BK, WIDE, EXACT, BM, BN,
         )  # fmt: skip
         x = -D
@@ -79,9 +79,9 @@ def _sums_kernel(
 
 @triton.jit
 def _product_kernel(
-    ZH, ZL, ZT, NORMS, CROSS, LOGW, LABELS, STARTS, STOPS, ALPHA, BETA, P,
+    ZH, ZL, PARTS, NORMS, CROSS, LOGW, LABELS, STARTS, STOPS, ALPHA, BETA, P,
     VH, VL, UNIT, OUT, DEGREES,
-    k, n, n_padded, n_splits,
+    n, n_padded, n_splits,
     K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr,
     WEIGHTED: tl.constexpr, BY_CLASS: tl.constexpr,
@@ -108,7 +108,7 @@ def _product_kernel(
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
         D, zjh, zjl = distances(
-            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            zih, zil, ni, cross, ZH, ZL, PARTS, NORMS, rows, cols, n_padded,
             K, BK, WIDE, EXACT, BM, BN,
         )  # fmt: skip
         if (first < first_row + BM) & (first + BN > first_row):
@@ -240,8 +240,8 @@ def _add_pulls(product: torch.Tensor, Z: torch.Tensor, V: torch.Tensor, side: Si
 
     def sums(A: torch.Tensor) -> torch.Tensor:
         """Return the sum of the rows of each sample's class."""
-        totals = torch.nn.functional.pad(torch.cumsum(A, dim=0).T, (1, 0)).T
-        return torch.diff(totals[starts], dim=0)[codes]
+        sizes = torch.diff(starts)
+        return torch.segment_reduce(A, "sum", lengths=sizes, axis=0, unsafe=True)[codes]
 
     w = torch.ones_like(Z[:, 0]) if side.weights is None else side.weights
     w = w.to(torch.float64)[:, None]
@@ -249,8 +249,11 @@ def _add_pulls(product: torch.Tensor, Z: torch.Tensor, V: torch.Tensor, side: Si
     a = torch.where(alone, 0.0, w / torch.where(alone, 1.0, sums(w) - w))
     w = torch.where(alone, 0.0, w)
     Z, U = Z.to(torch.float64), V.to(torch.float64)
-    degree = a * sums(w) + w * sums(a)
-    product += (degree * U - a * sums(w * U) - w * sums(a * U)).to(product.dtype)
-    Y = Z - sums(w * Z) / torch.where(alone, 1.0, sums(w))
+    k, q = Z.shape[1], V.shape[1]
+    totals = sums(torch.cat([w, a, w * Z, w * U, a * U], dim=1))
+    w_sum, a_sum, wZ, wU, aU = torch.split(totals, [1, 1, k, q, q], dim=1)
+    degree = a * w_sum + w * a_sum
+    product += (degree * U - a * wU - w * aU).to(product.dtype)
+    Y = Z - wZ / torch.where(alone, 1.0, w_sum)
     crossed = torch.sum(a * Y * sums(w * Y))
     return float(torch.sum(degree * Y * Y) - 2 * crossed)

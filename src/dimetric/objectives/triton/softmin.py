@@ -27,8 +27,8 @@ FAR = tl.constexpr(1e30)  # a squared distance above all others, but finite
 
 @triton.jit
 def _nearest_kernel(
-    ZH, ZL, ZT, NORMS, CROSS, SHIFTS, LABELS, POSITIONS, NEAREST,
-    k, n, n_padded, n_splits,
+    ZH, ZL, PARTS, NORMS, CROSS, SHIFTS, LABELS, POSITIONS, NEAREST,
+    n, n_padded, n_splits,
     K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
@@ -44,7 +44,7 @@ def _nearest_kernel(
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
         D, _, _ = distances(
-            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            zih, zil, ni, cross, ZH, ZL, PARTS, NORMS, rows, cols, n_padded,
             K, BK, WIDE, EXACT, BM, BN,
         )  # fmt: skip
         same = labels[:, None] == tl.load(LABELS + cols)[None, :]
@@ -56,9 +56,9 @@ def _nearest_kernel(
 
 @triton.jit
 def _softmin_kernel(
-    ZH, ZL, ZT, NORMS, CROSS, SHIFTS, LABELS, POSITIONS, LEAST, scale,
+    ZH, ZL, PARTS, NORMS, CROSS, SHIFTS, LABELS, POSITIONS, LEAST, scale,
     VH, VL, UNIT, OUT, DEGREES,
-    k, n, n_padded, n_splits,
+    n, n_padded, n_splits,
     K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
@@ -80,7 +80,7 @@ def _softmin_kernel(
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
         D, zjh, zjl = distances(
-            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            zih, zil, ni, cross, ZH, ZL, PARTS, NORMS, rows, cols, n_padded,
             K, BK, WIDE, EXACT, BM, BN,
         )  # fmt: skip
         same = labels[:, None] == tl.load(LABELS + cols)[None, :]
@@ -101,7 +101,7 @@ class _DissimilarPairs:
     def __init__(
         self, Z: torch.Tensor, side: Side, factor: float, shifts: torch.Tensor | None
     ) -> None:
-        self.Z = (factor**0.5 * Z).to(torch.float32)
+        self.Z = factor**0.5 * Z
         self.pairs = Pairs.of(self.Z)
         assert side.labels is not None
         self.shifts = torch.zeros_like(self.Z[:, 0]) if shifts is None else shifts
@@ -132,7 +132,7 @@ def softmin(
     """Return the parts of a smooth minimum, as :func:`dimetric.objectives.fast_paths.softmin`."""
     shifts = None if log_weights is None else (LOG2_E * log_weights).to(torch.float32)
     dissimilar = _DissimilarPairs(Z, side, LOG2_E / mu, shifts)
-    least = torch.amin(dissimilar.nearest())
+    least = torch.amin(dissimilar.nearest()).to(torch.float32)
     pairs, points = dissimilar.pairs, dissimilar.Z
     product = Product.of(pairs, points if V is Z else V, points, WEIGHT_SCALE)
     tiling = pairs.tiling(product.n_chunks)

@@ -29,9 +29,9 @@ LOGISTIC, DISTANCE = 0, 1  # the loss: that of LDML, or that of LSI
 
 @triton.jit
 def _symmetric_kernel(
-    ZH, ZL, ZT, NORMS, CROSS, WEIGHTS, LABELS, LOSSES, parameter, scale,
+    ZH, ZL, PARTS, NORMS, CROSS, WEIGHTS, LABELS, LOSSES, parameter, scale,
     VH, VL, UNIT, OUT, DEGREES,
-    k, n, n_padded, n_splits,
+    n, n_padded, n_splits,
     K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     Q: tl.constexpr, BQ: tl.constexpr, SAME: tl.constexpr,
     KIND: tl.constexpr, WEIGHTED: tl.constexpr,
@@ -56,7 +56,7 @@ def _symmetric_kernel(
     for first in range(low, high, BN):
         cols = first + tl.arange(0, BN)
         D, zjh, zjl = distances(
-            zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+            zih, zil, ni, cross, ZH, ZL, PARTS, NORMS, rows, cols, n_padded,
             K, BK, WIDE, EXACT, BM, BN,
         )  # fmt: skip
         same = labels[:, None] == tl.load(LABELS + cols)[None, :]

@@ -10,6 +10,7 @@ multiple of a chunk. Padded columns of a tile have an infinite squared norm, so 
 far away.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from dimetric.objectives.pairwise import MAX_FLOAT32_ERROR
 from dimetric.objectives.triton.support import PADDING
 
 EPS = torch.finfo(torch.float32).eps
+EXACT_BITS = 11  # integers of at most 2**11 have squared norms of at most 2**22
 LOG2_E = 1.4426950408889634
 LARGEST_EXPONENT = 14  # operands are scaled to at most 2**14, weights to about 2**13
 WEIGHT_SCALE = 2.0**13
@@ -89,10 +91,9 @@ class Pairs:
     cross : tensor of shape ()
         The squared distance of two points, times the factor, is the sum of their norms minus
         `cross` times their product in units of Z.
-    features : tensor of shape (k, n_padded), or None
-        The points, times the root of the factor. If given, kernels compute squared distances from
-        the differences of points. This is slower, but the rounding errors do not grow with the
-        norms.
+    parts : tensor of shape (3, n_padded, width), or None
+        See :func:`_exact_parts`. If given, the norms have two rows, and `cross` is the square of
+        the unit.
     """
 
     n: int
@@ -100,39 +101,69 @@ class Pairs:
     Z: Operand
     norms: torch.Tensor
     cross: torch.Tensor
-    features: torch.Tensor | None
+    parts: torch.Tensor | None
 
     @classmethod
     def of(cls, Z: torch.Tensor, factor: float = 1.0) -> "Pairs":
         """Return the pairs of mapped points. Squared distances are multiplied by a factor."""
-        operand = Operand.of(Z)
-        norms = padded(factor * torch.sum(Z * Z, dim=1), torch.inf)
+        operand, squares = Operand.of(Z), torch.sum(Z * Z, dim=1)
+        largest = float(torch.amax(squares))
+        if factor * largest * EPS > MAX_FLOAT32_ERROR:
+            unit = 2.0 ** math.ceil(math.log2(largest) / 2 - EXACT_BITS)
+            parts, norms = _exact_parts(Z, unit, operand.width)
+            cross = torch.full((), factor * unit**2, device=Z.device)
+            return cls(len(Z), padded_rows(len(Z)), operand, norms, cross, parts)
+        norms = padded(factor * squares, torch.inf)
         cross = 2 * factor * operand.unit * operand.unit
-        features = None
-        if float(torch.amax(norms[: len(Z)])) * EPS > MAX_FLOAT32_ERROR:
-            features = padded(factor**0.5 * Z, 0.0).T.contiguous()
-        return cls(Z.shape[0], len(norms), operand, norms, cross, features)
+        return cls(len(Z), len(norms), operand, norms, cross, None)
 
     def launch(self) -> dict[str, Any]:
         """Return the arguments of the distances that every kernel gets."""
         return {
             "ZH": self.Z.high,
             "ZL": self.Z.low,
-            "ZT": self.norms if self.features is None else self.features,
+            "PARTS": self.Z.high if self.parts is None else self.parts,
             "NORMS": self.norms,
             "CROSS": self.cross,
-            "k": 0 if self.features is None else self.features.shape[0],
             "n": self.n,
             "n_padded": self.n_padded,
             "K": self.Z.width,
             "BK": self.Z.chunk,
             "WIDE": self.Z.width > self.Z.chunk,
-            "EXACT": self.features is not None,
+            "EXACT": self.parts is not None,
         }
 
     def tiling(self, n_chunks: int = 1) -> "Tiling":
         """Return the tiles of a kernel whose product has a number of chunks of columns."""
         return Tiling.of(self, n_chunks)
+
+
+def _exact_parts(Z: torch.Tensor, unit: float, width: int) -> tuple[torch.Tensor, torch.Tensor]:
+    r"""Return parts of the points for squared distances whose errors are far below the norms.
+
+    :math:`z = u (h + r + s)`, where h are integers and r and s are half-precision numbers of at
+    most 1/2 and about :math:`2^{-13}`. The unit u is so large that
+    :math:`|h_i|^2 + |h_j|^2 - 2 h_i \cdot h_j` is an integer below :math:`2^{24}`, which float32
+    holds without error. All other terms are smaller by a factor of about :math:`2^{-11}`, and so
+    are their errors.
+
+    Returns
+    -------
+    parts : tensor of shape (3, n_padded, width)
+        h, r and s.
+    norms : tensor of shape (2, n_padded)
+        :math:`|h|^2`, inf in the padding, and :math:`2 h \cdot (r + s) + |r + s|^2`.
+    """
+    n, k = Z.shape
+    scaled = Z.to(torch.float64) / unit
+    h = torch.round(scaled)
+    rest = scaled - h
+    parts = torch.zeros((3, padded_rows(n), width), dtype=torch.float16, device=Z.device)
+    parts[0, :n, :k] = h
+    parts[1, :n, :k] = rest
+    parts[2, :n, :k] = rest - parts[1, :n, :k]
+    norms = torch.sum(h * h, dim=1), torch.sum(2 * h * rest + rest * rest, dim=1)
+    return parts, torch.stack([padded(norms[0], torch.inf), padded(norms[1], 0.0)])
 
 
 @dataclass(frozen=True)
@@ -264,7 +295,7 @@ def row_operand(ZH, ZL, rows, K: tl.constexpr, BK: tl.constexpr):
 
 @triton.jit
 def distances(
-    zih, zil, ni, cross, ZH, ZL, ZT, NORMS, rows, cols, k, n_padded,
+    zih, zil, ni, cross, ZH, ZL, PARTS, NORMS, rows, cols, n_padded,
     K: tl.constexpr, BK: tl.constexpr, WIDE: tl.constexpr, EXACT: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
@@ -275,13 +306,26 @@ def distances(
     zjl = tl.load(ZL + at)
     norms = ni[:, None] + tl.load(NORMS + cols)[None, :]
     if EXACT:
-        D = tl.zeros((BM, BN), tl.float32)
-        for feature in range(k):
-            a = tl.load(ZT + feature * n_padded + rows)
-            b = tl.load(ZT + feature * n_padded + cols)
-            difference = a[:, None] - b[None, :]
-            D += difference * difference
-        D = tl.where(norms < float("inf"), D, float("inf"))
+        size = n_padded * K
+        H = tl.zeros((BM, BN), tl.float32)
+        X = tl.zeros((BM, BN), tl.float32)
+        for first in range(0, K, BK):
+            at_row = rows[:, None] * K + (first + ks)[None, :]
+            at_col = cols[:, None] * K + (first + ks)[None, :]
+            hi = tl.load(PARTS + at_row)
+            ri = tl.load(PARTS + size + at_row)
+            hj = tl.load(PARTS + at_col)
+            rj = tl.load(PARTS + size + at_col)
+            H = tl.dot(hi, tl.trans(hj), H)
+            X = tl.dot(hi, tl.trans(tl.load(PARTS + 2 * size + at_col)), X)
+            X = tl.dot(tl.load(PARTS + 2 * size + at_row), tl.trans(hj), X)
+            X = tl.dot(ri, tl.trans(rj), X)
+            X = tl.dot(hi, tl.trans(rj), X)
+            X = tl.dot(ri, tl.trans(hj), X)
+        rests = (
+            tl.load(NORMS + n_padded + rows)[:, None] + tl.load(NORMS + n_padded + cols)[None, :]
+        )
+        D = cross * tl.maximum((norms - 2 * H) + (rests - 2 * X), 0.0)
     else:
         G = tl.dot(zil, tl.trans(zjh))
         G = tl.dot(zih, tl.trans(zjl), G)
