@@ -22,6 +22,7 @@ from dimetric.objectives.costs import (
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 from dimetric.objectives.softmax import (
+    Cost,
     NeighborChoiceRule,
     nca,
     neighbor_probabilities,
@@ -268,7 +269,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
             codes, values = supervision.codes, None
             if self._maximises:
                 return PairwiseObjective(NCARule(), X, codes, weights=weights)
-            cost = TableCost(checked_table(self.cost, supervision.classes))
+            cost: Cost = TableCost(checked_table(self.cost, supervision.classes))
         else:
             codes, values = None, checked_targets(supervision).values
             cost, values, factor = target_cost(self.cost, values)

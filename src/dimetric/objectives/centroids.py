@@ -215,8 +215,9 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         """Return the loss and the weights of a block, computed by a kernel for CUDA tensors."""
         from dimetric.objectives.triton.centroids import loss_and_weights
 
-        labels = self.columns.labels, samples.labels
-        return loss_and_weights(logits, *labels, samples.weights)
+        labels, of_centroids = samples.labels, self.columns.labels
+        assert labels is not None and of_centroids is not None  # noqa: PT018
+        return loss_and_weights(logits, of_centroids, labels, samples.weights)
 
 
 def _loss_and_weights(

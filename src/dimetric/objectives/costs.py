@@ -231,10 +231,6 @@ def _without_itself(cost: Cost, xp: Any, side: Side, block: slice, fill: float) 
 _KERNEL_KINDS: dict[Cost, int] = {absolute_cost: 1, squared_cost: 2, jaccard_cost: 3}
 
 
-def _has_kernel(cost: Cost) -> bool:
-    return isinstance(cost, TableCost) or cost in _KERNEL_KINDS
-
-
 class CostRule(NeighborChoiceRule):
     r"""The loss of NCA with costs: the expected cost of the neighbour that a sample picks.
 
@@ -253,8 +249,8 @@ class CostRule(NeighborChoiceRule):
 
     def __init__(self, cost: Cost, mean: float, unit: float) -> None:
         self._cost, self._mean, self.unit = cost, mean, unit
-        if not _has_kernel(cost):
-            self.fused = None
+        if isinstance(cost, TableCost) or cost in _KERNEL_KINDS:
+            self.fused = self._fused
 
     def relative_cost(self, xp: Any, rows: Side, columns: Side) -> Array:
         """Return the costs of a block, divided by the mean cost."""
@@ -266,12 +262,13 @@ class CostRule(NeighborChoiceRule):
         """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
         return expected_cost(Z, V, side, self.relative_cost)
 
-    def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
+    def _fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
         """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""
         from dimetric.objectives.triton import costs as kernels
 
         factor = 1 / self._mean
         if isinstance(self._cost, TableCost):
+            assert side.labels is not None
             table = asarray_like(self._cost.table, Z)
             costs = kernels.Costs(kernels.TABLE, table, side.labels, factor)
         else:

@@ -66,7 +66,8 @@ class MarginBounds:
         if pulled.all():
             self._max_trace = float(np.linalg.eigvalsh(self._whitening.T @ Q @ self._whitening)[-1])
         # Sums in float32 are fast on a graphics processor. In free directions, they would not do.
-        self._single = pulled.all() and self._precision > eps(X) and runs_kernels(X, single=True)
+        is_single = self._precision > eps(X) and runs_kernels(X, single=True)
+        self._single = is_single and bool(pulled.all())
         self._objective = objective.with_points(points, single=self._single)
         self._bounds: list[tuple[float, np.ndarray]] = []
 
