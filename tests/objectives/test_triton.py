@@ -234,5 +234,5 @@ def test_small_fits_are_those_of_numpy(learner, rng):
     X, y = points(rng, scale=1.0)[keep], LABELS[keep]
     Z = learner.fit(X, y).transform(X)
     expected = learner.fit(X.numpy(), y).transform(X.numpy())
-    difference = np.abs(pdist(Z) - pdist(expected)).max()
+    difference = np.abs(pdist(Z.numpy()) - pdist(expected)).max()
     assert difference < 1e-5 * pdist(expected).max()

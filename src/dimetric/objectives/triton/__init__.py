@@ -8,7 +8,8 @@ Triton's interpreter.
 Read the files in this order:
 
 - ``support``: decides whether the kernels can be used for an array.
-- ``tiles``: the operands of the kernels, and functions that all kernels use.
+- ``operands``: the operands of the kernels, and how the work is divided among programs.
+- ``tiles``: functions that all kernels use.
 - ``softmax``: NCA and MCML.
 - ``costs``: NCA with costs, and MLKR.
 - ``symmetric``: LDML and LSI, whose weights depend on one pair only.

@@ -9,13 +9,9 @@ import triton
 import triton.language as tl
 
 from dimetric.objectives.side import Side
+from dimetric.objectives.triton.operands import LOG2_E, WEIGHT_SCALE, Pairs, Product, padded
 from dimetric.objectives.triton.tiles import (
-    LOG2_E,
-    WEIGHT_SCALE,
-    Pairs,
-    Product,
     distances,
-    padded,
     row_operand,
     split_bounds,
     store_product,
