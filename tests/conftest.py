@@ -3,10 +3,13 @@
 import os
 import signal
 from importlib import import_module
+from importlib.util import find_spec
 from operator import itemgetter
 
 # SciPy reads this variable on import. Without it, scikit-learn skips its array API checks.
 os.environ["SCIPY_ARRAY_API"] = "1"
+# So does Triton. Tests run its kernels in an interpreter, which needs no graphics processor.
+os.environ.setdefault("TRITON_INTERPRET", "1")
 
 import numpy as np
 import pytest
@@ -37,8 +40,10 @@ def few_repeats():
 
 
 def pytest_report_header():
-    """Report that tests of torch arrays are left out, if torch is not installed."""
-    return ["torch is not installed: its tests are left out"] if "torch" in ABSENT else []
+    """Report that tests of torch arrays or of kernels are left out, if packages are missing."""
+    if "torch" in ABSENT:
+        return ["torch is not installed: its tests are left out"]
+    return [] if find_spec("triton") else ["triton is not installed: tests of kernels are left out"]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import array_api_compat as compat
 import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.blocks import BLOCK_ENTRIES, row_blocks
-from dimetric._arrays.namespaces import Array, selected_rows, to_host
+from dimetric._arrays.namespaces import Array, namespace, selected_rows, to_host
 
 
 def canonical_order(X: np.ndarray | sparse.csr_array, codes: np.ndarray) -> np.ndarray:
@@ -32,6 +33,23 @@ def canonical_order(X: np.ndarray | sparse.csr_array, codes: np.ndarray) -> np.n
         # NumPy drops an interrupt that comes while it looks up a dtype such as (np.void, 8).
         size = X.shape[1] * X.itemsize
         by_content = np.argsort(_byte_keys(X).view(f"V{size}").ravel(), kind="stable")
+    return by_content[np.argsort(codes[by_content], kind="stable")]
+
+
+def canonical_order_on_device(X: Array, codes: np.ndarray) -> np.ndarray:
+    """Return the same as :func:`canonical_order` for an array on an accelerator.
+
+    Stable sorts by one feature after the other, the first feature last, take less time than a copy
+    of X to the host.
+    """
+    xp = namespace(X)
+    order = xp.arange(X.shape[0], dtype=xp.int64, device=compat.device(X))
+    varies = np.flatnonzero(to_host(xp.any(X[:1, :] != X, axis=0)))
+    for feature in varies[::-1].tolist():
+        # Adding 0.0 turns -0.0 into 0.0.
+        values = xp.take(X[:, feature] + 0.0, order)
+        order = xp.take(order, xp.argsort(values, stable=True))
+    by_content = to_host(order)
     return by_content[np.argsort(codes[by_content], kind="stable")]
 
 

@@ -58,6 +58,12 @@ class LDMLRule(Rule):
         """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
         return fast_paths.ldml(Z, V, side, self._threshold(theta))
 
+    def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
+        """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""
+        from dimetric.objectives.triton import symmetric
+
+        return symmetric.ldml(Z, V, side, self._threshold(theta))
+
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any
     ) -> tuple[Array, Array, float]:

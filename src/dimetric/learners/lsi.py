@@ -35,6 +35,12 @@ class DistanceRule(Rule):
         """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
         return fast_paths.lsi(Z, V, side, float(theta[0]))
 
+    def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
+        """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""
+        from dimetric.objectives.triton import symmetric
+
+        return symmetric.lsi(Z, V, side, float(theta[0]))
+
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any
     ) -> tuple[Array, Array, float]:
@@ -191,6 +197,7 @@ class LSI(ConstrainedMetric[Objective]):
             checked_labels(supervision).codes,
             [epsilon],
             weights=relative_weights(supervision),
+            single=eps(originals) > eps(points),
         )
 
     def _minimise(

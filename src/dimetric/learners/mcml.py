@@ -27,6 +27,12 @@ class MCMLRule(Rule):
     fast = staticmethod(mcml)
     is_convex = True
 
+    def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
+        """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""
+        from dimetric.objectives.triton import softmax
+
+        return softmax.mcml(Z, V, side, theta)
+
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:

@@ -29,6 +29,12 @@ class MLKRRule(NeighborChoiceRule):
 
     fast = staticmethod(mlkr)
 
+    def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
+        """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""
+        from dimetric.objectives.triton import costs
+
+        return costs.mlkr(Z, V, side, theta)
+
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:

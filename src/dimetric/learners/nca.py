@@ -14,14 +14,15 @@ from dimetric.objectives.costs import (
     MAX_SAMPLES_FOR_INFIMUM,
     CostFunction,
     CostRule,
+    TableCost,
     checked_table,
     mean_cost,
-    table_cost,
     target_cost,
 )
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 from dimetric.objectives.softmax import (
+    Cost,
     NeighborChoiceRule,
     nca,
     neighbor_probabilities,
@@ -44,6 +45,12 @@ class NCARule(NeighborChoiceRule):
     """
 
     fast = staticmethod(nca)
+
+    def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
+        """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""
+        from dimetric.objectives.triton import softmax
+
+        return softmax.nca(Z, V, side, theta)
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
@@ -262,7 +269,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
             codes, values = supervision.codes, None
             if self._maximises:
                 return PairwiseObjective(NCARule(), X, codes, weights=weights)
-            cost = table_cost(checked_table(self.cost, supervision.classes))
+            cost: Cost = TableCost(checked_table(self.cost, supervision.classes))
         else:
             codes, values = None, checked_targets(supervision).values
             cost, values, factor = target_cost(self.cost, values)

@@ -27,6 +27,7 @@ from dimetric.objectives.engine import Rule, default_block_rows
 from dimetric.objectives.objective import Certifiable
 from dimetric.objectives.pairwise import within_class_covariance
 from dimetric.objectives.side import Side
+from dimetric.objectives.triton.support import runs_kernels
 
 MIN_BLOCK_ROWS = 64  # samples in a block on the host
 BLOCK_ENTRIES = 2**15  # distances in a block on the host, to fit into the cache
@@ -185,6 +186,7 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         """
         xp = namespace(Y)
         offset = xp.sum(Z * Z, axis=1, keepdims=True) / 2
+        uses_kernels = runs_kernels(Y)
 
         def work(blocks: Iterator[slice]) -> tuple[float, Array]:
             loss, total = 0.0, 0.0
@@ -192,9 +194,11 @@ class CentroidObjective(BipartiteObjective, Certifiable):
                 # Minus half the squared distances, without |z_i|^2, which cancels in the softmax.
                 logits = T @ Y[rows, :].T - offset
                 side = self.rows[rows]
-                block_loss, WT = _loss_and_weights(
-                    logits, self.columns.same_label(side), side.weights, axis=0
-                )
+                if uses_kernels:
+                    block_loss, WT = self._by_kernel(logits, side)
+                else:
+                    same_class = self.columns.same_label(side)
+                    block_loss, WT = _loss_and_weights(logits, same_class, side.weights, axis=0)
                 loss = loss + float(block_loss)
                 total = total + block_sum(rows, WT)
             return loss, total
@@ -206,6 +210,14 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         n_rows = len(self.rows) * len(self.columns) // DISTANCES_PER_ROW
         parts = run_on_threads(work, blocks, n_rows=n_rows)
         return sum(loss for loss, _ in parts), sum(total for _, total in parts)
+
+    def _by_kernel(self, logits: Array, samples: Side) -> tuple[Array, Array]:
+        """Return the loss and the weights of a block, computed by a kernel for CUDA tensors."""
+        from dimetric.objectives.triton.centroids import loss_and_weights
+
+        labels, of_centroids = samples.labels, self.columns.labels
+        assert labels is not None and of_centroids is not None  # noqa: PT018
+        return loss_and_weights(logits, of_centroids, labels, samples.weights)
 
 
 def _loss_and_weights(

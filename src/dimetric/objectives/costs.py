@@ -5,6 +5,7 @@ in float64. Costs are at least 0.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -72,23 +73,25 @@ def jaccard_cost(xp: Any, rows: Side, columns: Side) -> Array:
     return (union - shared) / xp.where(union > 0, union, xp.ones_like(union))
 
 
-def table_cost(table: np.ndarray) -> Cost:
-    """Return the cost given by a table, whose rows and columns are classes.
+@dataclass(frozen=True, eq=False)
+class TableCost:
+    """The cost given by a table, whose rows and columns are classes.
 
     Examples
     --------
     >>> side = Side.of(np.zeros((3, 1)), labels=np.array([0, 0, 1]))
-    >>> table_cost(np.array([[0.0, 5.0], [1.0, 0.0]]))(np, side, side)
+    >>> TableCost(np.array([[0.0, 5.0], [1.0, 0.0]]))(np, side, side)
     array([[0., 0., 5.],
            [0., 0., 5.],
            [1., 1., 0.]])
     """
 
-    def cost(xp: Any, rows: Side, columns: Side) -> Array:
-        on_device = asarray_like(table, rows.positions, dtype=xp.float64)
-        return xp.take(xp.take(on_device, rows.labels, axis=0), columns.labels, axis=1)
+    table: np.ndarray
 
-    return cost
+    def __call__(self, xp: Any, rows: Side, columns: Side) -> Array:
+        """Return the costs of a block."""
+        on_device = asarray_like(self.table, rows.positions, dtype=xp.float64)
+        return xp.take(xp.take(on_device, rows.labels, axis=0), columns.labels, axis=1)
 
 
 def function_cost(function: CostFunction) -> Cost:
@@ -224,6 +227,10 @@ def _without_itself(cost: Cost, xp: Any, side: Side, block: slice, fill: float) 
     return np.where(to_host(side[block].different_sample(side)), costs, fill)
 
 
+# The kinds of costs in dimetric.objectives.triton.costs, which cannot be imported without torch.
+_KERNEL_KINDS: dict[Cost, int] = {absolute_cost: 1, squared_cost: 2, jaccard_cost: 3}
+
+
 class CostRule(NeighborChoiceRule):
     r"""The loss of NCA with costs: the expected cost of the neighbour that a sample picks.
 
@@ -242,6 +249,8 @@ class CostRule(NeighborChoiceRule):
 
     def __init__(self, cost: Cost, mean: float, unit: float) -> None:
         self._cost, self._mean, self.unit = cost, mean, unit
+        if isinstance(cost, TableCost) or cost in _KERNEL_KINDS:
+            self.fused = self._fused
 
     def relative_cost(self, xp: Any, rows: Side, columns: Side) -> Array:
         """Return the costs of a block, divided by the mean cost."""
@@ -252,6 +261,20 @@ class CostRule(NeighborChoiceRule):
     ) -> tuple[float, np.ndarray, float]:
         """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
         return expected_cost(Z, V, side, self.relative_cost)
+
+    def _fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
+        """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""
+        from dimetric.objectives.triton import costs as kernels
+
+        factor = 1 / self._mean
+        if isinstance(self._cost, TableCost):
+            assert side.labels is not None
+            table = asarray_like(self._cost.table, Z)
+            costs = kernels.Costs(kernels.TABLE, table, side.labels, factor)
+        else:
+            targets = side.target_columns(Z.dtype)
+            costs = kernels.Costs(_KERNEL_KINDS[self._cost], targets, targets, factor)
+        return kernels.expected_cost(Z, V, side, costs)
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None

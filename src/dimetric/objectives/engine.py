@@ -10,12 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
+import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, is_host, namespace
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric.objectives.side import Side
+from dimetric.objectives.triton.support import runs_kernels
 
 HOST_BLOCK_ROWS = 256  # chosen so that a block fits into the cache
 MIN_DEVICE_BLOCK_ROWS = 256
@@ -28,13 +30,16 @@ class Rule(ABC):
     Rows and columns are the same set of points, or two different sets.
 
     A rule may define ``fast(Z, V, side, theta)``, a faster implementation for NumPy arrays and one
-    set of points sorted by class. It must return the same as :func:`laplacian_product`.
+    set of points sorted by class. It must return the same as :func:`laplacian_product`. Likewise,
+    ``fused`` is an implementation for CUDA tensors of torch, see
+    :mod:`dimetric.objectives.triton`.
     """
 
     fast: ClassVar[Callable[..., tuple[float, np.ndarray, Any]] | None] = None
     # Whether the loss is convex in the metric. Then, rounding errors in early iterations of a
     # solver have no effect on the minimum that it reaches.
     is_convex: ClassVar[bool] = False
+    fused: Callable[..., tuple[float, Array, Any]] | None = None
 
     @abstractmethod
     def block(
@@ -152,6 +157,19 @@ def _checked_block(rule: Rule, result: Any, D: Array) -> tuple[Any, Array, Any]:
             f"shape {shapes[1]}."
         )
     return result
+
+
+def fast_implementation(
+    rule: Rule, Z: Array, *, single: bool = False
+) -> Callable[..., tuple[float, Array, Any]] | None:
+    """Return the implementation of a rule that is faster than the engine, or None.
+
+    It is chosen by the type and dtype of the mapped points. See
+    :func:`dimetric.objectives.triton.support.runs_kernels` for `single`.
+    """
+    if compat.is_numpy_array(Z):
+        return rule.fast
+    return rule.fused if rule.fused is not None and runs_kernels(Z, single=single) else None
 
 
 def laplacian_product(

@@ -171,8 +171,11 @@ class Smoothable(Objective):
         """Return the same objective with another width of the hinges' smooth part."""
 
     @abstractmethod
-    def with_points(self, X: Array) -> Self:
-        """Return the same objective for other points."""
+    def with_points(self, X: Array, *, single: bool = False) -> Self:
+        """Return the same objective for other points.
+
+        With `single`, a graphics processor may compute the sums in float32, even if X is float64.
+        """
 
     @abstractmethod
     def pull_matrix(self) -> np.ndarray:

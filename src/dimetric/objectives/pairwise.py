@@ -8,7 +8,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
 from dimetric.linalg.scatter import Moments
-from dimetric.objectives.engine import Rule, laplacian_product
+from dimetric.objectives.engine import Rule, fast_implementation, laplacian_product
 from dimetric.objectives.objective import Objective, SimilarityObjective
 from dimetric.objectives.side import Side
 from dimetric.supervision.labels import sum_of_pair_weights
@@ -22,7 +22,8 @@ N_TARGET_STRATA = 10  # samples with targets instead of labels are divided into 
 class PairwiseObjective(SimilarityObjective):
     """The sum of a rule over all pairs of samples that have labels or other targets.
 
-    NumPy arrays use the rule's ``fast`` method if it has one. All other arrays use the engine.
+    NumPy arrays use the rule's ``fast`` method if it has one, CUDA tensors of torch its ``fused``
+    method. All other arrays use the engine.
 
     Parameters
     ----------
@@ -39,6 +40,9 @@ class PairwiseObjective(SimilarityObjective):
         Targets of the samples that are not classes, for rules that use them.
     weights : array of shape (n,), optional
         Weights of the samples, for rules that use them.
+    single : bool, default=False
+        Whether X was computed in float64 from samples in float32. A graphics processor then
+        computes sums over pairs in float32.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class PairwiseObjective(SimilarityObjective):
         *,
         targets: Array | None = None,
         weights: Array | None = None,
+        single: bool = False,
     ) -> None:
         if labels is not None and np.any(np.diff(labels) < 0):
             raise ValueError("labels must be in ascending order. Sort the samples by class.")
@@ -61,19 +66,21 @@ class PairwiseObjective(SimilarityObjective):
         self.is_constant = labels is None and _is_constant(self.side.targets)
         self.n_terms = rule.n_terms(self.side, self.side)
         self.infimum = rule.infimum(self.side, self.side)
-        self._fast = rule.fast if compat.is_numpy_array(X) else None
+        self._single = single
 
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
         """Return the objective, the product and dtheta. See :meth:`Objective.evaluate`."""
-        if _needs_float64(Z):
+        fast = fast_implementation(self.rule, Z, single=self._single)
+        uses_kernel = fast is not None and not compat.is_numpy_array(Z)
+        if _needs_float64(Z) and not uses_kernel:  # kernels handle large norms themselves
             xp = namespace(Z)
             wide = xp.astype(Z, xp.float64), xp.astype(V, xp.float64)
             loss, product, dtheta = self.evaluate(*wide, theta)
             return loss, xp.astype(product, V.dtype), dtheta
-        if self._fast is not None:
-            return self._fast(Z, V, self.side, theta)
+        if fast is not None:
+            return fast(Z, V, self.side, theta)
         return laplacian_product(self.rule, Z, V, self.side, theta)
 
     def in_float32(self) -> "_Float32Objective | None":
@@ -82,7 +89,8 @@ class PairwiseObjective(SimilarityObjective):
         See :meth:`Objective.in_float32`. Without convexity, small differences in early iterations
         may lead to another minimum.
         """
-        is_fast = self._fast is not None and self.points.dtype == np.float64
+        is_fast = compat.is_numpy_array(self.points) and self.rule.fast is not None
+        is_fast = is_fast and self.points.dtype == np.float64
         if is_fast and self.rule.is_convex and len(self.side) >= MIN_SAMPLES_FOR_APPROXIMATION:
             return _Float32Objective(self)
         return None
@@ -106,6 +114,7 @@ class PairwiseObjective(SimilarityObjective):
             self.theta,
             targets=side.targets,
             weights=side.weights,
+            single=self._single,
         )
 
     def within_class_covariance(self) -> np.ndarray:

@@ -14,7 +14,11 @@ from dimetric.objectives.engine import distance_blocks
 from dimetric.objectives.listed import ListedObjective, pairs_differ
 from dimetric.objectives.objective import SoftMinimum
 from dimetric.objectives.side import Side
+from dimetric.objectives.triton.support import runs_kernels
 from dimetric.supervision.labels import sum_of_pair_weights
+
+FLOAT32_EPS = float(np.finfo(np.float32).eps)
+MIN_SAMPLES_FOR_FLOAT32 = 2000  # for fewer samples, sums in float64 are fast on any device
 
 
 class SoftminObjective(SoftMinimum):
@@ -66,6 +70,7 @@ class SoftminObjective(SoftMinimum):
             Side.of(self.points, labels=self.strata),
             positions=asarray_like(positions, X, dtype=namespace(X).int64),
         )
+        self._single = originals is not None and eps(originals) > eps(X)
         self._log_weights = None
         if weights is None:
             n, counts = len(kept), np.bincount(self.strata)
@@ -85,14 +90,27 @@ class SoftminObjective(SoftMinimum):
         """
         xp, least = namespace(Z), np.inf
         rounding = (4 + Z.shape[1]) * eps(Z) * xp.sum(Z * Z, axis=1)
-        for b, D in self._blocks(Z):
-            margin = rounding[b][:, None] + rounding[None, :]
+        A, side, row_rounding = Z, self.side, rounding
+        if self._uses_kernels(Z):
+            rows = self._candidate_rows(Z)
+            A, side, row_rounding = take_rows(Z, rows), side.take(rows), take_rows(rounding, rows)
+        for b, D in self._blocks(A, side, Z):
+            margin = row_rounding[b][:, None] + rounding[None, :]
             least = min(least, float(xp.min(D + margin)))
             left, right = xp.nonzero(D - margin <= least)
             if left.shape[0]:
-                difference = xp.take(Z[b, :], left, axis=0) - xp.take(Z, right, axis=0)
+                difference = xp.take(A[b, :], left, axis=0) - xp.take(Z, right, axis=0)
                 least = min(least, float(xp.min(xp.sum(difference**2, axis=1))))
         return least
+
+    def _candidate_rows(self, Z: Array) -> np.ndarray:
+        """Return the samples that may have the smallest squared distance, found in float32."""
+        from dimetric.objectives.triton.softmin import nearest_dissimilar
+
+        nearest = to_host(nearest_dissimilar(Z, self.side)).astype(np.float64)
+        norms = to_host(namespace(Z).sum(Z * Z, axis=1))
+        margin = (4 + Z.shape[1]) * FLOAT32_EPS * (norms + np.max(norms))
+        return np.flatnonzero(nearest - margin <= np.min(nearest + margin))
 
     def evaluate(self, Z: Array, V: Array, theta: np.ndarray) -> tuple[float, Array, float]:
         r"""Return the smooth minimum, the Laplacian of its weights times V, and 0.
@@ -100,13 +118,29 @@ class SoftminObjective(SoftMinimum):
         theta holds :math:`\mu`. NumPy arrays use the fast path. A weight w of a term is the same as
         a squared distance that is smaller by :math:`\mu \log w`.
         """
-        mu = float(theta[0])
-        weigh = self._weigh_fast if compat.is_numpy_array(Z) else self._weigh
+        mu, weigh = float(theta[0]), self._weigh
+        if compat.is_numpy_array(Z):
+            weigh = self._weigh_fast
+        elif self._uses_kernels(Z):
+            weigh = self._weigh_by_kernel
         least, total, product = weigh(Z, V, mu)
         return least - mu * float(np.log(total / self.n_pairs)), product / total, 0.0
 
     def _weigh_fast(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
         return fast_paths.softmin(Z, V, self.side, mu, self._identical_pairs, self._log_weights)
+
+    def _weigh_by_kernel(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
+        from dimetric.objectives.triton.softmin import softmin
+
+        weights = None if self._log_weights is None else asarray_like(self._log_weights, Z)
+        return softmin(Z, V, self.side, mu, weights)
+
+    def _uses_kernels(self, Z: Array) -> bool:
+        """Return whether to compute sums by a kernel for CUDA tensors, in float32.
+
+        The samples must be in float32, too. For few samples, float64 is fast enough.
+        """
+        return Z.shape[0] >= MIN_SAMPLES_FOR_FLOAT32 and runs_kernels(Z, single=self._single)
 
     def _weigh(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
         """Return the smallest squared distance, the sum of weights, and their Laplacian times V.
@@ -118,7 +152,7 @@ class SoftminObjective(SoftMinimum):
         # The column of ones yields the degrees, which are sums of weights.
         V1 = xp.concat([V, xp.ones_like(V[:, :1])], axis=1)
         lows, parts = [], []
-        for b, D in self._blocks(Z):
+        for b, D in self._blocks(Z, self.side, Z):
             if self._log_weights is not None:
                 shift = mu * asarray_like(self._log_weights, Z)
                 D = D - shift[b][:, None] - shift
@@ -131,11 +165,14 @@ class SoftminObjective(SoftMinimum):
         degree = product[:, -1:]
         return least, float(xp.sum(degree)) / 2, degree * V - product[:, :-1]
 
-    def _blocks(self, Z: Array) -> Iterator[tuple[slice, Array]]:
-        """Yield blocks of rows and their squared distances, which are inf for pairs not in D."""
+    def _blocks(self, A: Array, side: Side, Z: Array) -> Iterator[tuple[slice, Array]]:
+        """Yield blocks of rows of A and their squared distances, inf for pairs not in D.
+
+        A contains all points Z or some of them, and `side` belongs to A.
+        """
         xp = namespace(Z)
-        for b, D in distance_blocks(Z, Z):
-            rows = self.side[b]
+        for b, D in distance_blocks(A, Z):
+            rows = side[b]
             left_out = rows.same_label(self.side)
             if len(self._identical_pairs):
                 left_out = left_out | ~rows.different_sample(self.side)

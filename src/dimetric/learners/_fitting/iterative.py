@@ -11,7 +11,7 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.blas_limit import one_blas_thread
-from dimetric._arrays.namespaces import Array
+from dimetric._arrays.namespaces import Array, is_host
 from dimetric._compat import Interval, Progress, check_params
 from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem, Solution
 from dimetric.learners._fitting.verbose import report
@@ -55,8 +55,10 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
                 report("[%s] iteration %d: objective %.6g", name, n_iter, objective)
             return progress.step(lambda: problem.attributes(current()))
 
-        # Objectives use their own threads, and all other products are too small for BLAS threads.
-        with one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
+        # Objectives use their own threads, or run on an accelerator. All other products are too
+        # small for BLAS threads. Only torch on the host needs them.
+        few_threads = compat.is_numpy_array(X) or not is_host(X)
+        with one_blas_thread() if few_threads else nullcontext():
             problem = self._problem(X, supervision)
             solution = self._minimise(problem, solver, callback)
             extra = self._extra_metadata(problem, solution)

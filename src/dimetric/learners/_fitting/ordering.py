@@ -4,8 +4,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric._arrays.row_order import canonical_order, distinct_rows
+from dimetric._arrays.namespaces import Array, asarray_like, is_host, namespace, to_host
+from dimetric._arrays.row_order import (
+    canonical_order,
+    canonical_order_on_device,
+    distinct_rows,
+)
 from dimetric.supervision.labels import Labels, Supervision, Targets, weights_of
 
 SupervisionT = TypeVar("SupervisionT", Labels, Supervision)
@@ -43,10 +47,15 @@ def in_canonical_order(
         codes = supervision.codes
     elif isinstance(supervision, Targets):
         codes = distinct_rows(supervision.values.reshape(n, -1))[1]
-    content = to_host(X)
-    if (weights := weights_of(supervision)) is not None:  # identical samples may differ in weight
-        content = np.column_stack([content, weights.astype(content.dtype)])
-    order = canonical_order(content, codes if by_class else np.zeros_like(codes))
+    classes = codes if by_class else np.zeros_like(codes)
+    weights = weights_of(supervision)
+    if is_host(X) or weights is not None:
+        content = to_host(X)
+        if weights is not None:  # identical samples may differ in weight
+            content = np.column_stack([content, weights.astype(content.dtype)])
+        order = canonical_order(content, classes)
+    else:
+        order = canonical_order_on_device(X, classes)
     has_label = codes[order] >= 0
     kept = order[has_label]
     order = np.concatenate([kept, order[~has_label]])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dimetric._arrays.namespaces import asarray_like
+from dimetric._arrays.namespaces import asarray_like, eps
 from dimetric.learners._fitting.start import MAX_SAMPLES_FOR_RESCALING, representative_part
 from dimetric.objectives.objective import Objective
 
@@ -57,13 +57,15 @@ class _ThresholdSearch:
 
     def __init__(self, objective: Objective, L: np.ndarray, b: float) -> None:
         self._objective, self._map = objective, L
+        # Rounding errors of float32 hide smaller slopes.
+        self._tol = max(SLOPE_TOL, eps(objective.points))
         self._low, self._high = -np.inf, np.inf
         self._last: tuple[float, float] | None = None  # the last b and its slope
         self.b, self.curvature = b, FIRST_CURVATURE
 
     def is_done(self) -> bool:
         """Return whether the slope at the last b was small."""
-        return self._last is not None and abs(self._last[1]) <= SLOPE_TOL
+        return self._last is not None and abs(self._last[1]) <= self._tol
 
     def run(self) -> None:
         """Take steps until the slope is small."""

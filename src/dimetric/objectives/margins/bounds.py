@@ -6,8 +6,10 @@ from dimetric._arrays.namespaces import asarray_like, eps, namespace, to_host
 from dimetric.linalg.psd import metric_of
 from dimetric.linalg.sample_span import least_penalty, sample_span
 from dimetric.objectives.objective import Ridge, Smoothable, metric_gradient
+from dimetric.objectives.triton.support import runs_kernels
 from dimetric.solvers.certificates import Certificate, certify_by_lower_bound, gap_from_lower_bound
 
+ROUNDING_FACTOR = 64  # rounding errors of sums, in units of the precision
 FAR_FACTOR = 1e4  # scale of the map in free directions, relative to the distances to targets
 
 
@@ -52,16 +54,21 @@ class MarginBounds:
         spreads = np.where(spreads > 0, spreads, 1.0)
         self._E, Q = E * spreads, Q / spreads / spreads[:, None]
         self._ridge = least_penalty(ridge, self._E) if isinstance(ridge, np.ndarray) else ridge * Q
-        self._objective = objective.with_points(X @ asarray_like(B / spreads, X))
+        points = X @ asarray_like(B / spreads, X)
+        self._objective = objective.with_points(points)
         P = self._objective.pull_matrix() + self._ridge
         eigenvalues, V = np.linalg.eigh(P)
-        self._rounding = 64 * eps(X) * float(np.linalg.norm(P))
+        self._rounding = ROUNDING_FACTOR * eps(X) * float(np.linalg.norm(P))
         pulled = eigenvalues > self._rounding
         self._whitening = V[:, pulled] / np.sqrt(eigenvalues[pulled])
         self._free = V[:, ~pulled]
         self._max_trace = np.inf  # largest trace of a metric with <P, N> = 1
         if pulled.all():
             self._max_trace = float(np.linalg.eigvalsh(self._whitening.T @ Q @ self._whitening)[-1])
+        # Sums in float32 are fast on a graphics processor. In free directions, they would not do.
+        is_single = self._precision > eps(X) and runs_kernels(X, single=True)
+        self._single = is_single and bool(pulled.all())
+        self._objective = objective.with_points(points, single=self._single)
         self._bounds: list[tuple[float, np.ndarray]] = []
 
     def add(self, L: np.ndarray, width: float) -> None:
@@ -72,7 +79,11 @@ class MarginBounds:
         # Extra rows of the map push impostors far away in the free directions.
         far = FAR_FACTOR * (1 + sum_of_squares) ** 0.5 * self._free.T
         _, G, slopes = metric_gradient(objective.smoothed(width), np.vstack([L, far]), np.ones(1))
-        self._bounds.append((float(slopes[0]), G + self._ridge))
+        c, G = float(slopes[0]), G + self._ridge
+        if self._single:  # allow for the rounding errors of the sums
+            error = ROUNDING_FACTOR * self._precision
+            c, G = c * (1 - error), G - error * float(np.linalg.norm(G)) * np.eye(len(G))
+        self._bounds.append((c, G))
 
     def certificate(self, value: float, L: np.ndarray) -> Certificate:
         """Return the best certificate from all bounds, for a map L with this value."""

@@ -147,6 +147,14 @@ class MarginRule(Rule):
         ones = np.ones((1, self.targets.shape[1]), dtype)
         return counts[:, None] * (ones if weights is None else weights), counts
 
+    def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
+        """Return the loss, the Laplacian product and dtheta, computed by a kernel."""
+        from dimetric.objectives.triton.margins import Targets, margins
+
+        targets = Targets.of(self.targets[: self.n_samples], self.weights, side, Z)
+        options = {"pull": self.pull, "push": self.push, "width": self.width}
+        return margins(Z, V, side, targets, **options)
+
 
 class MarginObjective(PairwiseObjective, Smoothable):
     """LMNN's objective for labelled samples and their targets.
@@ -173,6 +181,8 @@ class MarginObjective(PairwiseObjective, Smoothable):
         label.
     sample_weights : ndarray of shape (n_samples,), optional
         Weights of the samples, on the host.
+    single : bool, default=False
+        See :class:`~dimetric.objectives.pairwise.PairwiseObjective`.
     """
 
     def __init__(
@@ -187,6 +197,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
         fraction: float = 1.0,
         order: np.ndarray | None = None,
         sample_weights: np.ndarray | None = None,
+        single: bool = False,
     ) -> None:
         self.targets, self.weights = targets, weights
         self.mu, self.width, self.order = mu, width, order
@@ -201,13 +212,12 @@ class MarginObjective(PairwiseObjective, Smoothable):
         self.sample_weights = padded = sample_weights
         if sample_weights is not None:  # points that are not samples have no terms
             padded = np.concatenate([sample_weights, np.zeros(len(no_targets))])
-        super().__init__(rule, X, labels, weights=padded)
+        super().__init__(rule, X, labels, weights=padded, single=single)
 
     def smoothed(self, width: float) -> "MarginObjective":
         """Return the same objective with another width of the hinges' smooth part."""
         other = copy(self)
         other.width, other.rule = width, replace(self.rule, width=width)
-        other._fast = other.rule.fast if self._fast is not None else None
         return other
 
     def with_targets(
@@ -232,15 +242,20 @@ class MarginObjective(PairwiseObjective, Smoothable):
         X = self.points
         return asarray_like(targets, X, dtype=namespace(X).int64), asarray_like(weights, X)
 
-    def with_points(self, X: Array) -> "MarginObjective":
+    def with_points(self, X: Array, *, single: bool = False) -> "MarginObjective":
         """Return the same objective for other points, with the same targets."""
-        return self._changed(X, self.targets, self.weights)
+        return self._changed(X, self.targets, self.weights, single=single)
 
     def _changed(
         self, X: Array, targets: np.ndarray, weights: np.ndarray | None, **changed: Any
     ) -> "MarginObjective":
         """Return the same objective for other points, targets or options."""
-        options = {"mu": self.mu, "width": self.width, "sample_weights": self.sample_weights}
+        options = {
+            "mu": self.mu,
+            "width": self.width,
+            "sample_weights": self.sample_weights,
+            "single": self._single,
+        }
         return MarginObjective(X, self.strata, targets, weights, **options | changed)
 
     def batch(self, rows: np.ndarray) -> "MarginObjective | None":

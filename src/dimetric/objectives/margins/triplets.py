@@ -81,8 +81,11 @@ class TripletObjective(ListedObjective[TripletRule], Smoothable):
         """Return the same objective with another width of the hinges' smooth part."""
         return self._with(rule=replace(self.rule, width=width))
 
-    def with_points(self, X: Array) -> Self:
-        """Return the same objective for other points, with the same triplets."""
+    def with_points(self, X: Array, *, single: bool = False) -> Self:
+        """Return the same objective for other points, with the same triplets.
+
+        The option `single` has no effect.
+        """
         return self._with(points=X)
 
     def batch(self, rows: np.ndarray) -> "TripletObjective":
