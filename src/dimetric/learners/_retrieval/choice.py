@@ -1,0 +1,141 @@
+"""Choose the regularisation of an adapter by cross-validation over queries."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, take_rows, to_host
+from dimetric._arrays.random_state import random_generator
+from dimetric.learners._retrieval.function import Maps, mapped
+from dimetric.learners._retrieval.solve import Options, fit_maps
+from dimetric.neighbors.ranking import ndcg_of_ranking, ranked_documents
+from dimetric.supervision.relevance import Relevance
+
+REGS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4)  # from a map close to the start to a free one
+N_RANKED = 10  # the criterion is nDCG@10
+MAX_QUERIES = 2000  # for larger sets, the choice uses a random part of the queries
+MIN_STANDARD_ERRORS = 2.0  # gain over the identity that an adapter must have
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The result of the cross-validation.
+
+    Attributes
+    ----------
+    reg : float or None
+        The best value, or None if no adapter is better than the identity.
+    scores : dict
+        Mean nDCG@10 of held-out queries for each tried value. The key ``"identity"`` stands for no
+        adapter.
+    gain, standard_error : float
+        Mean gain of the best value over the identity, and its standard error over queries.
+    """
+
+    reg: float | None
+    scores: dict[Any, float]
+    gain: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Queries to train on, documents to train on, and held-out queries, as positions."""
+
+    train: np.ndarray
+    documents: np.ndarray
+    test: np.ndarray
+
+
+def choose_reg(
+    queries: Array,
+    documents: Array,
+    relevance: Relevance,
+    groups: np.ndarray | None,
+    initial: Maps,
+    options: Options,
+    n_splits: int,
+) -> Choice:
+    """Return the value of `reg` with the best nDCG@10 of held-out queries.
+
+    Values are tried from large to small, each fit starting at the maps of the one before. The
+    search ends when the score has fallen by more than a standard error.
+    """
+    parts = list(folds(relevance, groups, n_splits, options.seed))
+    tested = np.concatenate([fold.test for fold in parts])
+    identity = _scores(queries, documents, relevance, tested, initial)
+    starts: list[Maps] = [initial] * len(parts)
+    scores: dict[Any, float] = {"identity": float(np.mean(identity))}
+    best = Choice(None, scores, -np.inf, 0.0)
+    for reg in REGS:
+        values = []
+        for number, fold in enumerate(parts):
+            known = relevance.take(fold.train).with_documents(fold.documents)
+            usable = np.flatnonzero(known.n_relevant)
+            fit = fit_maps(
+                take_rows(queries, fold.train[usable]),
+                take_rows(documents, fold.documents),
+                known.take(usable),
+                initial,
+                reg,
+                options,
+                start=starts[number],
+            )
+            starts[number] = fit.maps
+            values.append(_scores(queries, documents, relevance, fold.test, fit.maps))
+        gains = np.concatenate(values) - identity
+        gain, error = float(np.mean(gains)), float(np.std(gains, ddof=1) / len(gains) ** 0.5)
+        scores[reg] = scores["identity"] + gain
+        if gain > best.gain:
+            best = Choice(reg, scores, gain, error)
+        elif gain < best.gain - error:
+            break
+    helps = best.gain > MIN_STANDARD_ERRORS * best.standard_error
+    return best if helps else Choice(None, scores, best.gain, best.standard_error)
+
+
+def folds(
+    relevance: Relevance, groups: np.ndarray | None, n_splits: int, seed: int
+) -> Iterator[Fold]:
+    """Divide the queries into folds, which do not split groups.
+
+    Documents that are held-out queries are left out of the training documents. So are, if there
+    are groups, documents that are relevant to held-out queries only: they stand for documents of
+    groups that do not exist yet.
+    """
+    rng = random_generator(seed)
+    chosen = np.sort(rng.permutation(relevance.n_queries)[:MAX_QUERIES])
+    units = chosen if groups is None else groups[chosen]
+    values, codes = np.unique(units, return_inverse=True)
+    if len(values) < 2:
+        kind = "queries" if groups is None else "groups"
+        raise ValueError(
+            f"reg='auto' is chosen by cross-validation over {kind}, which needs at least 2 {kind} "
+            f"with relevant documents, but there is {len(values)}. Set reg to a number, such as "
+            "reg=0.01."
+        )
+    n_splits = min(n_splits, len(values))
+    fold_of_unit = rng.permutation(np.arange(len(values)) % n_splits)
+    for number in range(n_splits):
+        is_test = fold_of_unit[codes] == number
+        train, test = chosen[~is_test], chosen[is_test]
+        is_used = np.ones(relevance.n_documents, dtype=bool)
+        if groups is not None:
+            is_used[relevance.take(test).documents] = False
+            is_used[relevance.take(train).documents] = True
+        if relevance.own_documents is not None:
+            own = relevance.own_documents[test]
+            is_used[own[own >= 0]] = False
+        yield Fold(train, np.flatnonzero(is_used), test)
+
+
+def _scores(
+    queries: Array, documents: Array, relevance: Relevance, rows: np.ndarray, maps: Maps
+) -> np.ndarray:
+    """Return the nDCG@10 of some queries among all documents."""
+    U = mapped(take_rows(queries, rows), maps.queries)[0]
+    V, known = mapped(documents, maps.documents)[0], relevance.take(rows)
+    ranking = to_host(ranked_documents(U, V, N_RANKED, known.own_documents)[1])
+    return ndcg_of_ranking(ranking, known, N_RANKED)

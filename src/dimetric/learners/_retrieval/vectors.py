@@ -1,0 +1,41 @@
+"""Validation and normalisation of the vectors of queries and documents."""
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, namespace, to_host
+from dimetric._arrays.validation import checked_array
+
+MAX_SHOWN_ROWS = 3
+
+
+def unit_rows(Z: Array) -> tuple[Array, Array]:
+    """Return the rows divided by their norms, and the norms, of shape (n, 1)."""
+    xp = namespace(Z)
+    norms = xp.sqrt(xp.sum(Z * Z, axis=1, keepdims=True))
+    norms = xp.clip(norms, float(xp.finfo(Z.dtype).smallest_normal))
+    return Z / norms, norms
+
+
+def checked_vectors(X: Array, name: str) -> Array:
+    """Return finite vectors of norm 1. Raise if a vector is zero."""
+    X = checked_array(X, name)
+    xp = namespace(X)
+    # Divide by the largest entry first, because squares of tiny or huge values are not finite.
+    largest = xp.max(xp.abs(X), axis=1, keepdims=True)
+    zero = np.flatnonzero(to_host(largest[:, 0] == 0))
+    if len(zero):
+        shown = ", ".join(str(row) for row in zero[:MAX_SHOWN_ROWS])
+        raise ValueError(
+            f"{name} contains {len(zero)} zero vectors, for example in row {shown}. A zero vector "
+            "has no direction, so its cosine is not defined. Remove these rows."
+        )
+    return unit_rows(X / largest)[0]
+
+
+def check_same_features(queries: Array, documents: Array) -> None:
+    """Raise unless queries and documents have the same number of features."""
+    if queries.shape[1] != documents.shape[1]:
+        raise ValueError(
+            f"queries have {queries.shape[1]} features and documents have {documents.shape[1]}, "
+            "but both must come from the same space. To map one space to another, use SpaceMap."
+        )
