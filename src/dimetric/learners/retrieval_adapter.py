@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import ArgumentErrorMixin
@@ -59,7 +60,7 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
         The solver.
     max_iter : int, default=100
         Maximum number of iterations.
-    tol : float, default=1e-5
+    tol : float, default=1e-4
         Tolerance of the solver.
     n_candidates : int, optional
         Number of documents in the softmax if there are more: the relevant ones, the best ones under
@@ -123,7 +124,7 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
         reg: float | str = "auto",
         solver: str | Solver = "lbfgs",
         max_iter: int = 100,
-        tol: float = 1e-5,
+        tol: float = 1e-4,
         n_candidates: int | None = None,
         cv: int = 3,
         verbose: int = 0,
@@ -167,21 +168,25 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
             The fitted adapter.
         """
         started = perf_counter()
-        metadata, choice = self._fit(queries, documents, relevance, groups)
+        metadata = self._fit(queries, documents, relevance, groups)
         self._metadata = metadata | {"time": perf_counter() - started}
         if metadata["n_queries_without_relevant"]:
             warn(
                 f"{metadata['n_queries_without_relevant']} of {len(queries)} queries have no "
                 "relevant document and are left out."
             )
-        if self.is_identity_ and choice is not None:
+        if self.is_identity_:
             warn(f"RetrievalAdapter returns the initial maps: {metadata['reason']}.")
+        elif not metadata["converged"]:
+            remedy = "Raise max_iter, tol or reg."
+            warn(
+                f"RetrievalAdapter did not converge: {metadata['reason']}. {remedy}",
+                ConvergenceWarning,
+            )
         return self
 
-    def _fit(
-        self, queries: Array, documents: Array, relevance: Any, groups: Any
-    ) -> tuple[dict[str, Any], Choice | None]:
-        """Set the fitted attributes. Return the metadata, and the choice of `reg` if made."""
+    def _fit(self, queries: Array, documents: Array, relevance: Any, groups: Any) -> dict[str, Any]:
+        """Set the fitted attributes, and return the metadata."""
         Q, D, known, rows = self._checked_input(queries, documents, relevance)
         groups = None if groups is None else checked_groups(groups, len(queries))[rows]
         rng = random_generator(self.random_state)
@@ -198,7 +203,6 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
         fit = None
         if reg is not None:
             fit = fit_maps(Q, D, known, initial, reg, options, callback=self._report)
-            fit.result.warn_unless_converged("RetrievalAdapter", "Raise max_iter or tol.")
         maps = initial if fit is None else fit.maps
         self.query_components_ = asarray_like(maps.queries, Q)
         self.document_components_ = asarray_like(maps.documents, Q)
@@ -213,7 +217,7 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
             "reg": reg,
             "is_identity": self.is_identity_,
             **_fit_metadata(fit, choice),
-        }, choice
+        }
 
     def _checked_input(
         self, queries: Array, documents: Array, relevance: Any

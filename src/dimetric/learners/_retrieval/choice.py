@@ -13,7 +13,7 @@ from dimetric.learners._retrieval.solve import Options, fit_maps
 from dimetric.neighbors.ranking import ndcg_of_ranking, ranked_documents
 from dimetric.supervision.relevance import Relevance
 
-REGS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4)  # from a map close to the start to a free one
+REGS = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3)  # from a map close to the start to a free one
 N_RANKED = 10  # the criterion is nDCG@10
 MAX_QUERIES = 2000  # for larger sets, the choice uses a random part of the queries
 MIN_STANDARD_ERRORS = 2.0  # gain over the identity that an adapter must have
@@ -63,7 +63,7 @@ def choose_reg(
     Values are tried from large to small, each fit starting at the maps of the one before. The
     search ends when the score has fallen by more than a standard error.
     """
-    parts = list(folds(relevance, groups, n_splits, options.seed))
+    parts = list(folds(relevance, groups, n_splits, options.seed, MAX_QUERIES))
     tested = np.concatenate([fold.test for fold in parts])
     identity = _scores(queries, documents, relevance, tested, initial)
     starts: list[Maps] = [initial] * len(parts)
@@ -97,24 +97,27 @@ def choose_reg(
 
 
 def folds(
-    relevance: Relevance, groups: np.ndarray | None, n_splits: int, seed: int
+    relevance: Relevance,
+    groups: np.ndarray | None,
+    n_splits: int,
+    seed: int,
+    max_queries: int | None = None,
 ) -> Iterator[Fold]:
-    """Divide the queries into folds, which do not split groups.
+    """Divide the queries, or `max_queries` random ones, into folds that do not split groups.
 
     Documents that are held-out queries are left out of the training documents. So are, if there
     are groups, documents that are relevant to held-out queries only: they stand for documents of
     groups that do not exist yet.
     """
     rng = random_generator(seed)
-    chosen = np.sort(rng.permutation(relevance.n_queries)[:MAX_QUERIES])
+    chosen = np.sort(rng.permutation(relevance.n_queries)[:max_queries])
     units = chosen if groups is None else groups[chosen]
     values, codes = np.unique(units, return_inverse=True)
     if len(values) < 2:
         kind = "queries" if groups is None else "groups"
         raise ValueError(
-            f"reg='auto' is chosen by cross-validation over {kind}, which needs at least 2 {kind} "
-            f"with relevant documents, but there is {len(values)}. Set reg to a number, such as "
-            "reg=0.01."
+            f"Cross-validation needs at least 2 {kind} with relevant documents, but there is only "
+            f"{len(values)}. To fit RetrievalAdapter without it, set reg to a number, such as 0.01."
         )
     n_splits = min(n_splits, len(values))
     fold_of_unit = rng.permutation(np.arange(len(values)) % n_splits)
