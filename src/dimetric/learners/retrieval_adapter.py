@@ -49,7 +49,8 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
         Number k of components. The default is the number of features.
     sides : {"query", "both", "two"}, default="query"
         Learn W only, so that documents need not be mapped again ("query"), one map W = V ("both",
-        whose ridge counts once), or two maps ("two").
+        whose ridge counts once), or two maps ("two"). With two maps, the objective has local
+        minima, and the solver finds one near the initial maps.
     scale : float or "learn", default=10.0
         The scale s. "learn" learns it together with the maps, between 1 and 100.
     reg : float or "auto", default="auto"

@@ -1,5 +1,6 @@
 """Maps that an adapter is compared with: whitening, and maps that are learned from classes."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +42,9 @@ def fit_rival(
     if len(rows) > MAX_SAMPLES[name]:
         kept = np.sort(rng.permutation(len(rows))[: MAX_SAMPLES[name]])
         rows, labels = rows[kept], labels[kept]
-    model = CLASS_LEARNERS[name]().fit(take_rows(points, rows), labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a rival may stop early, or have few samples in a class
+        model = CLASS_LEARNERS[name]().fit(take_rows(points, rows), labels)
     return lambda X: unit_rows(model.transform(X))[0]
 
 

@@ -10,7 +10,7 @@ from dimetric.learners._retrieval.function import Maps, RetrievalFunction, Sides
 from dimetric.linalg.spectral import top_eigenvectors
 from dimetric.neighbors.ranking import ranked_documents
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import LINE_SEARCH_FAILED, NO_DECREASE
+from dimetric.solvers.result import LINE_SEARCH_FAILED, NO_DECREASE, max_iter_reached
 from dimetric.supervision.relevance import Relevance
 
 N_ROUNDS = 3  # the documents of the softmax are chosen anew in each round
@@ -102,6 +102,8 @@ def fit_maps(
         maps, done = function.decode(result.x), done + result.n_iter
         history += result.history
     result = replace(_converged_in_float32(result, queries), n_iter=done, history=tuple(history))
+    if done >= options.max_iter and not result.converged:
+        result = replace(result, reason=max_iter_reached(options.max_iter))
     return Fit(maps, result, len(chosen), n_rounds)
 
 
