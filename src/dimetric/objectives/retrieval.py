@@ -130,14 +130,14 @@ def _in_numpy(
     n, m = len(U), len(V)
     size = min(max(BLOCK_ENTRIES // m, MIN_BLOCK_ROWS), MAX_BLOCK_ROWS)
     log_weights = None if weights is None else np.log(weights).astype(U.dtype)
-    by_query, transposed = np.empty_like(U), np.ascontiguousarray(V.T)
+    by_query = np.empty_like(U)
 
     def work(firsts: Iterator[int]) -> tuple[float, np.ndarray | None]:
         total, by_document = 0.0, np.zeros_like(V) if moves_documents else None
         buffer = np.empty((min(size, n), m), U.dtype)
         for first in firsts:
             rows = slice(first, min(first + size, n))
-            S = np.matmul(scale * U[rows], transposed, out=buffer[: rows.stop - first])
+            S = np.matmul(scale * U[rows], V.T, out=buffer[: rows.stop - first])
             total += _overwrite_with_derivative(S, relevance, rows, log_weights)
             np.matmul(S, V, out=by_query[rows])
             if by_document is not None:

@@ -12,6 +12,7 @@ from dimetric._errors import error_text
 from dimetric.advice._retrieval.rivals import RIVALS, NotApplicableError, Transform, fit_rival
 from dimetric.learners import RetrievalAdapter
 from dimetric.learners._retrieval.choice import Fold
+from dimetric.learners._retrieval.solve import part_of
 from dimetric.neighbors.ranking import ranked_documents
 from dimetric.quality.retrieval import average_precision, mrr, ndcg, precision, recall
 from dimetric.supervision import Relevance
@@ -124,7 +125,7 @@ def _fitted(
     known = relevance.take(fold.train).with_documents(fold.documents)
     usable = np.flatnonzero(known.n_relevant)
     rows, known = fold.train[usable], known.take(usable)
-    Q, D = take_rows(queries, rows), take_rows(documents, fold.documents)
+    Q, D = take_rows(queries, rows), part_of(documents, fold.documents)
     if name == ADAPTER:
         adapter._fit(Q, D, known, None if groups is None else groups[rows])
         return adapter.transform_queries, adapter.transform_documents

@@ -137,7 +137,9 @@ class RetrievalFunction:
 
 
 def mapped(X: Array, L: np.ndarray) -> tuple[Array, Array]:
-    """Return the mapped vectors, divided by their norms, and the norms."""
+    """Return the mapped vectors, divided by their norms, and the norms, from unit vectors X."""
+    if L.shape[0] == L.shape[1] and np.array_equal(L, np.eye(len(L))):
+        return X, namespace(X).ones_like(X[:, :1])
     return unit_rows(X @ asarray_like(L, X).T)
 
 

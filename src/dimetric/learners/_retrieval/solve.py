@@ -13,7 +13,6 @@ from dimetric.solvers import Result, Solver
 from dimetric.solvers.result import LINE_SEARCH_FAILED, NO_DECREASE, max_iter_reached
 from dimetric.supervision.relevance import Relevance
 
-N_ROUNDS = 3  # the documents of the softmax are chosen anew in each round
 TOP_DOCUMENTS = 50  # best documents of each query that may be chosen
 RANDOM_SHARE = 0.5  # part of the documents that is random
 
@@ -29,6 +28,7 @@ class Options:
     max_iter: int
     tol: float
     seed: int
+    n_rounds: int = 3  # the documents of the softmax are chosen anew in each round
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def fit_maps(
     maps, done = start or initial, 0
     history: list[float] = []
     uses_all = documents.shape[0] <= options.n_candidates
-    n_rounds = 1 if uses_all else min(N_ROUNDS, options.max_iter)
+    n_rounds = 1 if uses_all else min(options.n_rounds, options.max_iter)
     for number in range(n_rounds):
         chosen, weights = np.arange(documents.shape[0]), None
         if not uses_all:
@@ -140,12 +140,13 @@ def softmax_documents(
 
 def _softmax_vectors(documents: Array, chosen: np.ndarray, maps: Maps, options: Options) -> Array:
     """Return the vectors of the chosen documents, mapped if their map is not learned."""
-    if len(chosen) < documents.shape[0]:
-        documents = take_rows(documents, chosen)
-    is_identity = maps.documents.shape[0] == maps.documents.shape[1]
-    if options.sides != "query" or is_identity:
-        return documents
-    return mapped(documents, maps.documents)[0]
+    documents = part_of(documents, chosen)
+    return mapped(documents, maps.documents)[0] if options.sides == "query" else documents
+
+
+def part_of(X: Array, rows: np.ndarray) -> Array:
+    """Return some rows of X, given in ascending order. X is not copied if they are all rows."""
+    return X if len(rows) == X.shape[0] else take_rows(X, rows)
 
 
 def _counted(

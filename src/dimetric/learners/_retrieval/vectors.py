@@ -3,7 +3,8 @@
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
-from dimetric._arrays.validation import checked_array
+from dimetric._arrays.squared_distances import squared_norms
+from dimetric._arrays.validation import checked_array, ignoring_overflow
 
 MAX_SHOWN_ROWS = 3
 
@@ -11,8 +12,7 @@ MAX_SHOWN_ROWS = 3
 def unit_rows(Z: Array) -> tuple[Array, Array]:
     """Return the rows divided by their norms, and the norms, of shape (n, 1)."""
     xp = namespace(Z)
-    norms = xp.sqrt(xp.sum(Z * Z, axis=1, keepdims=True))
-    norms = xp.clip(norms, float(xp.finfo(Z.dtype).smallest_normal))
+    norms = xp.clip(xp.sqrt(squared_norms(Z)), float(xp.finfo(Z.dtype).smallest_normal))[:, None]
     return Z / norms, norms
 
 
@@ -20,7 +20,12 @@ def checked_vectors(X: Array, name: str) -> Array:
     """Return finite vectors of norm 1. Raise if a vector is zero."""
     X = checked_array(X, name)
     xp = namespace(X)
-    # Divide by the largest entry first, because squares of tiny or huge values are not finite.
+    with ignoring_overflow():
+        squares = squared_norms(X)
+    low = float(xp.finfo(X.dtype).smallest_normal) / float(xp.finfo(X.dtype).eps)
+    if bool(xp.all((squares > low) & xp.isfinite(squares))):
+        return unit_rows(X)[0]
+    # Divide by the largest entry first, because squares of tiny or huge values are not precise.
     largest = xp.max(xp.abs(X), axis=1, keepdims=True)
     zero = np.flatnonzero(to_host(largest[:, 0] == 0))
     if len(zero):
