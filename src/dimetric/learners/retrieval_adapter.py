@@ -4,13 +4,12 @@ from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self, cast
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import ArgumentErrorMixin
-from dimetric._arrays.namespaces import Array, asarray_like, take_rows, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric._compat import Interval, StrOptions, fit_method
 from dimetric._warnings import warn
@@ -18,11 +17,10 @@ from dimetric.learners._fitting.verbose import report
 from dimetric.learners._retrieval.choice import Choice, choose_reg
 from dimetric.learners._retrieval.function import Sides, mapped
 from dimetric.learners._retrieval.solve import Fit, Options, fit_maps, initial_maps
-from dimetric.learners._retrieval.vectors import check_same_features, checked_vectors
+from dimetric.learners._retrieval.vectors import checked_sets, checked_vectors
 from dimetric.neighbors.ranking import ranked_documents
 from dimetric.solvers import LBFGS, Solver
 from dimetric.supervision._groups import checked_groups
-from dimetric.supervision.relevance import Relevance, checked_relevance
 
 MAX_SOFTMAX_DOCUMENTS = 20_000  # documents in the softmax, unless n_candidates is given
 LEARNED_SCALE_START = 10.0
@@ -188,7 +186,9 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
 
     def _fit(self, queries: Array, documents: Array, relevance: Any, groups: Any) -> dict[str, Any]:
         """Set the fitted attributes, and return the metadata."""
-        Q, D, known, rows = self._checked_input(queries, documents, relevance)
+        Q, D, known, rows = checked_sets(queries, documents, relevance)
+        if not len(rows):
+            raise ValueError("No query has a relevant document, so there is nothing to learn from.")
         groups = None if groups is None else checked_groups(groups, len(queries))[rows]
         rng = random_generator(self.random_state)
         options = self._options(int(rng.randint(2**31 - 1)))
@@ -219,21 +219,6 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
             "is_identity": self.is_identity_,
             **_fit_metadata(fit, choice),
         }
-
-    def _checked_input(
-        self, queries: Array, documents: Array, relevance: Any
-    ) -> tuple[Array, Array, Relevance, np.ndarray]:
-        """Return unit vectors, the relevance, and the queries that have relevant documents."""
-        Q, D = checked_vectors(queries, "queries"), checked_vectors(documents, "documents")
-        check_same_features(Q, D)
-        D = asarray_like(D, Q)
-        known = checked_relevance(relevance, Q.shape[0], D.shape[0])
-        rows = np.flatnonzero(known.n_relevant)
-        if not len(rows):
-            raise ValueError("No query has a relevant document, so there is nothing to learn from.")
-        if len(rows) < Q.shape[0]:
-            Q, known = take_rows(Q, rows), known.take(rows)
-        return Q, D, known, rows
 
     def _options(self, seed: int) -> Options:
         return Options(

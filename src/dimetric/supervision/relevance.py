@@ -1,6 +1,5 @@
 """Which documents are relevant to which queries."""
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +9,13 @@ from dimetric._arrays.labels import encode_labels
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._warnings import warn
 from dimetric.supervision._constraints import read_only
-
-MAX_ITEMS = 2**31  # positions of documents are stored in 32 bits
+from dimetric.supervision._relevance_input import (
+    check_positions,
+    checked_own,
+    checked_pairs,
+    positions_of,
+    table_rows,
+)
 
 
 class Relevance(ArgumentErrorMixin):
@@ -53,9 +57,9 @@ class Relevance(ArgumentErrorMixin):
         grades: Any = None,
         own_documents: Any = None,
     ) -> None:
-        rows, grades = _checked_pairs(pairs, grades)
-        _check_positions(rows, n_queries, n_documents)
-        own = _checked_own(own_documents, n_queries, n_documents)
+        rows, grades = checked_pairs(pairs, grades)
+        check_positions(rows, n_queries, n_documents)
+        own = checked_own(own_documents, n_queries, n_documents)
         if own is not None:
             other = rows[:, 1] != own[rows[:, 0]]
             rows, grades = rows[other], grades[other]
@@ -173,10 +177,10 @@ class Relevance(ArgumentErrorMixin):
         array([0], dtype=int32)
         """
         queries, documents = (
-            _positions(ids, name)
+            positions_of(ids, name)
             for ids, name in ((query_ids, "query_ids"), (document_ids, "document_ids"))
         )
-        rows = _table_rows(table)
+        rows = table_rows(table)
         pairs, grades, unknown = [], [], {"query": 0, "document": 0}
         for query, document, grade in rows:
             unknown["query"] += query not in queries
@@ -281,78 +285,3 @@ def checked_relevance(relevance: Any, n_queries: int, n_documents: int) -> Relev
         if expected != found:
             raise ValueError(f"relevance refers to {expected} {kind}, but there are {found}.")
     return relevance
-
-
-def _checked_pairs(pairs: Any, grades: Any) -> tuple[np.ndarray, np.ndarray]:
-    rows = np.asarray(to_host(pairs))
-    rows = rows.reshape(0, 2).astype(np.int64) if rows.size == 0 else rows
-    if rows.ndim == 2 and rows.shape[1] == 3 and grades is None:
-        rows, grades = rows[:, :2], rows[:, 2]
-    if rows.dtype.kind == "f" and np.all(rows == np.floor(rows)):
-        rows = rows.astype(np.int64)  # grades with fractions make the whole array floating
-    if rows.ndim != 2 or rows.shape[1] != 2 or rows.dtype.kind not in "iu":
-        raise ValueError(
-            f"Relevance needs an integer array of shape (m, 2) or (m, 3): the positions of a query "
-            f"and a document, and a grade. It has shape {rows.shape} and dtype {rows.dtype}. For "
-            "other identifiers, use Relevance.from_ids."
-        )
-    grades = np.ones(len(rows)) if grades is None else np.asarray(to_host(grades), dtype=np.float64)
-    if grades.shape != (len(rows),):
-        raise ValueError(f"grades has shape {grades.shape}, but there are {len(rows)} pairs.")
-    if not np.all((grades >= 0) & (grades < np.inf)):  # written so that NaN fails
-        raise ValueError("Grades must be finite numbers of at least 0.")
-    return rows.astype(np.int64), grades
-
-
-def _check_positions(rows: np.ndarray, n_queries: int, n_documents: int) -> None:
-    for column, (kind, n) in enumerate((("query", n_queries), ("document", n_documents))):
-        if not 0 <= n < MAX_ITEMS:
-            raise ValueError(f"The number of {kind} vectors, {n}, must be between 0 and 2^31 - 1.")
-        outside = (rows[:, column] < 0) | (rows[:, column] >= n)
-        if outside.any():
-            first = int(np.argmax(outside))
-            raise ValueError(
-                f"{int(outside.sum())} of {len(rows)} pairs contain an unknown {kind}, for example "
-                f"pair {first}: {rows[first].tolist()}. Positions must be from 0 to {n - 1}."
-            )
-
-
-def _checked_own(own: Any, n_queries: int, n_documents: int) -> np.ndarray | None:
-    if own is None:
-        return None
-    own = np.asarray(to_host(own))
-    if own.shape != (n_queries,) or own.dtype.kind not in "iu":
-        raise ValueError(f"own_documents must be an integer array of shape ({n_queries},).")
-    if np.any((own < -1) | (own >= n_documents)):
-        raise ValueError(f"own_documents must be from -1 to {n_documents - 1}.")
-    return own.astype(np.int64)
-
-
-def _positions(ids: Any, name: str) -> dict[Any, int]:
-    """Return the position of each identifier. Raise if an identifier occurs twice."""
-    values = np.asarray(to_host(ids)).tolist()
-    positions = {value: position for position, value in enumerate(values)}
-    if len(positions) < len(values):
-        twice = next(value for i, value in enumerate(values) if positions[value] != i)
-        n = len(values) - len(positions)
-        raise ValueError(f"{name} contains {n} duplicate identifiers, for example {twice!r}.")
-    return positions
-
-
-def _table_rows(table: Any) -> list[tuple[Any, Any, Any]]:
-    """Return the rows (query, document, grade) of a table or a mapping."""
-    if isinstance(table, Mapping):
-        return [
-            (query, document, grade)
-            for query, found in table.items()
-            for document, grade in (
-                found.items() if isinstance(found, Mapping) else ((each, 1.0) for each in found)
-            )
-        ]
-    if hasattr(table, "columns"):  # a data frame, whose columns may have different types
-        columns = [np.asarray(table[name]).tolist() for name in table.columns]
-        table = list(zip(*columns, strict=True))
-    rows = [tuple(row) for row in (table.tolist() if isinstance(table, np.ndarray) else table)]
-    if any(len(row) not in (2, 3) for row in rows):
-        raise ValueError("The relevance table must have 2 or 3 columns: query, document, grade.")
-    return [(*row, 1.0) if len(row) == 2 else row for row in rows]

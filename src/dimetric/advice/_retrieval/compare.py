@@ -9,19 +9,18 @@ import numpy as np
 from sklearn.base import clone
 
 from dimetric._arguments import check_types
-from dimetric._arrays.namespaces import Array, asarray_like, take_rows
+from dimetric._arrays.namespaces import Array
 from dimetric._arrays.random_state import random_generator
 from dimetric._warnings import warn
 from dimetric.advice._retrieval.comparison import GroupGain, QueryChange, RetrievalComparison
 from dimetric.advice._retrieval.held_out import ADAPTER, IDENTITY, HeldOut, held_out_scores
 from dimetric.learners import RetrievalAdapter
 from dimetric.learners._retrieval.choice import folds
-from dimetric.learners._retrieval.vectors import check_same_features, checked_vectors
+from dimetric.learners._retrieval.vectors import checked_sets
 from dimetric.quality.retrieval import grouped_means
 from dimetric.stats import correlated_t_test, verdict
 from dimetric.supervision import Relevance
 from dimetric.supervision._groups import checked_groups, group_values
-from dimetric.supervision.relevance import checked_relevance
 
 N_FOLDS = 3
 MIN_GROUPS = 3  # each training part has at least 2 groups for its own folds
@@ -157,12 +156,8 @@ def _checked_data(
     document_texts: Any,
 ) -> _Data:
     """Return the validated input. Warn about queries that are left out."""
-    Q = checked_vectors(queries, "queries")
-    D = asarray_like(checked_vectors(documents, "documents"), Q)
-    check_same_features(Q, D)
-    n, m = Q.shape[0], D.shape[0]
-    known = checked_relevance(relevance, n, m)
-    rows = np.flatnonzero(known.n_relevant)
+    Q, D, known, rows = checked_sets(queries, documents, relevance)
+    n, m = len(queries), D.shape[0]
     labels = None if groups is None else group_values(groups, n)[rows]
     if len(rows) < MIN_QUERIES:
         raise ValueError(
@@ -181,7 +176,7 @@ def _checked_data(
         _checked_texts(query_texts, n, "query_texts"),
         _checked_texts(document_texts, m, "document_texts"),
     )
-    return _Data(take_rows(Q, rows), D, known.take(rows), labels, rows, n, *texts)
+    return _Data(Q, D, known, labels, rows, n, *texts)
 
 
 def _checked_texts(texts: Any, n: int, name: str) -> list[str] | None:

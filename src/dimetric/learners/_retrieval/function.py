@@ -55,7 +55,9 @@ class RetrievalFunction:
               + reg\, (|W - W_0|_F^2 + |V - V_0|_F^2)
 
     The vector holds W, then V if ``sides="two"``, and then the parameter of a learned scale. With
-    ``sides="both"``, V = W is one map, and its ridge counts once.
+    ``sides="both"``, V = W is one map, and its ridge counts once. Maps are divided by the square
+    root of the number of features, so that the identity has norm 1 and a tolerance for the gradient
+    means the same for any number of features.
 
     Attributes
     ----------
@@ -85,11 +87,15 @@ class RetrievalFunction:
     reg: float
     learns_scale: bool = False
 
+    @property
+    def _unit(self) -> float:
+        return float(self.initial.queries.shape[1] ** 0.5)
+
     def encode(self, maps: Maps) -> np.ndarray:
         """Return the vector of some maps."""
-        parts = [maps.queries.ravel()]
+        parts = [maps.queries.ravel() / self._unit]
         if self.sides == "two":
-            parts.append(maps.documents.ravel())
+            parts.append(maps.documents.ravel() / self._unit)
         if self.learns_scale:
             parts.append(np.array([encode_scale(maps.scale)]))
         return np.concatenate(parts).astype(np.float64)
@@ -97,9 +103,9 @@ class RetrievalFunction:
     def decode(self, x: np.ndarray) -> Maps:
         """Return the maps of a vector."""
         shape, size = self.initial.queries.shape, self.initial.queries.size
-        W, V = x[:size].reshape(shape), self.initial.documents
+        W, V = self._unit * x[:size].reshape(shape), self.initial.documents
         if self.sides != "query":
-            V = x[size : 2 * size].reshape(shape) if self.sides == "two" else W
+            V = self._unit * x[size : 2 * size].reshape(shape) if self.sides == "two" else W
         return Maps(W, V, decode_scale(x[-1])[0] if self.learns_scale else self.initial.scale)
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -128,7 +134,7 @@ class RetrievalFunction:
                 gradients[0] = gradients[0] + by_map
         value = loss.value / n + self.reg * sum(float(np.vdot(each, each)) for each in offsets)
         parts = [
-            (gradient + 2 * self.reg * offset).ravel()
+            self._unit * (gradient + 2 * self.reg * offset).ravel()
             for gradient, offset in zip(gradients, offsets, strict=True)
         ]
         if self.learns_scale:

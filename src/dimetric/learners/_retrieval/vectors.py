@@ -1,10 +1,13 @@
 """Validation and normalisation of the vectors of queries and documents."""
 
+from typing import Any
+
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._arrays.squared_distances import squared_norms
 from dimetric._arrays.validation import checked_array, ignoring_overflow
+from dimetric.supervision.relevance import Relevance, checked_relevance
 
 MAX_SHOWN_ROWS = 3
 
@@ -37,10 +40,29 @@ def checked_vectors(X: Array, name: str) -> Array:
     return unit_rows(X / largest)[0]
 
 
-def check_same_features(queries: Array, documents: Array) -> None:
-    """Raise unless queries and documents have the same number of features."""
-    if queries.shape[1] != documents.shape[1]:
+def checked_sets(
+    queries: Array, documents: Array, relevance: Any
+) -> tuple[Array, Array, Relevance, np.ndarray]:
+    """Return the unit vectors of queries and documents, and their relevance.
+
+    Documents get the library, dtype and device of the queries. Queries without a relevant document
+    are left out. The last result holds the rows of the other queries.
+    """
+    Q, D = unit_vectors(queries, documents)
+    known = checked_relevance(relevance, Q.shape[0], D.shape[0])
+    rows = np.flatnonzero(known.n_relevant)
+    if len(rows) < Q.shape[0]:
+        Q, known = take_rows(Q, rows), known.take(rows)
+    return Q, D, known, rows
+
+
+def unit_vectors(queries: Array, documents: Array) -> tuple[Array, Array]:
+    """Return vectors of norm 1. Raise unless all of them have the same number of features."""
+    Q = checked_vectors(queries, "queries")
+    D = asarray_like(checked_vectors(documents, "documents"), Q)
+    if Q.shape[1] != D.shape[1]:
         raise ValueError(
-            f"queries have {queries.shape[1]} features and documents have {documents.shape[1]}, "
-            "but both must come from the same space. To map one space to another, use SpaceMap."
+            f"queries have {Q.shape[1]} features and documents have {D.shape[1]}, but both must "
+            "come from the same space. To map one space to another, use SpaceMap."
         )
+    return Q, D

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from dimetric._arguments import check_types
-from dimetric._arrays.namespaces import Array, asarray_like, to_host
-from dimetric.learners._retrieval.vectors import check_same_features, checked_vectors
+from dimetric._arrays.namespaces import Array, to_host
+from dimetric.learners._retrieval.vectors import unit_vectors
 from dimetric.neighbors.ranking import ranked_documents
 
 
@@ -45,9 +45,7 @@ def rank_documents(
     """
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors} must be at least 1.")
-    Q = checked_vectors(queries, "queries")
-    D = asarray_like(checked_vectors(documents, "documents"), Q)
-    check_same_features(Q, D)
+    Q, D = unit_vectors(queries, documents)
     if own_documents is not None:
         own_documents = np.asarray(to_host(own_documents))
         if own_documents.shape != (Q.shape[0],):
