@@ -14,9 +14,9 @@ from dimetric._arrays.random_state import random_generator
 from dimetric._compat import Interval, StrOptions, fit_method
 from dimetric._warnings import warn
 from dimetric.learners._fitting.verbose import report
-from dimetric.learners._retrieval.choice import Choice, choose_reg
+from dimetric.learners._retrieval.choice import choose_reg, fit_metadata
 from dimetric.learners._retrieval.function import Sides, mapped
-from dimetric.learners._retrieval.solve import Fit, Options, fit_maps, initial_maps
+from dimetric.learners._retrieval.solve import Options, fit_maps, initial_maps
 from dimetric.learners._retrieval.vectors import checked_sets, checked_vectors
 from dimetric.neighbors.ranking import ranked_documents
 from dimetric.solvers import LBFGS, Solver
@@ -66,7 +66,7 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
         the current maps, and random ones, weighted so that they represent the rest. They are
         chosen anew in each of three rounds. By default, 20,000.
     cv : int, default=3
-        Number of folds for ``reg="auto"``. At most 2,000 random queries are used.
+        Number of folds for ``reg="auto"``. At most 1,000 random queries are used.
     verbose : int, default=0
         Log each iteration if 1.
     random_state : int, RandomState or None, default=None
@@ -167,6 +167,8 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
             The fitted adapter.
         """
         started = perf_counter()
+        for name in [each for each in vars(self) if each.endswith("_")]:
+            delattr(self, name)  # after an error, the adapter is unfitted
         metadata = self._fit(queries, documents, relevance, groups)
         self._metadata = metadata | {"time": perf_counter() - started}
         if metadata["n_queries_without_relevant"]:
@@ -217,7 +219,7 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
             "scale": self.scale_,
             "reg": reg,
             "is_identity": self.is_identity_,
-            **_fit_metadata(fit, choice),
+            **fit_metadata(fit, choice),
         }
 
     def _options(self, seed: int) -> Options:
@@ -305,27 +307,3 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
                 f"{self.n_features_in_} features."
             )
         return mapped(X, to_host(components))[0]
-
-
-def _fit_metadata(fit: Fit | None, choice: Choice | None) -> dict[str, Any]:
-    """Return the metadata about the solver and the choice of `reg`."""
-    metadata: dict[str, Any] = {}
-    if choice is not None:
-        metadata["cv_scores"] = choice.scores
-        metadata["cv_gain"], metadata["cv_standard_error"] = choice.gain, choice.standard_error
-    if fit is None:
-        assert choice is not None
-        reason = (
-            f"the best adapter changes the nDCG@10 of held-out queries by {choice.gain:+.4f} "
-            f"(standard error {choice.standard_error:.4f}), which is no clear gain"
-        )
-        return metadata | {"n_iter": 0, "converged": True, "reason": reason}
-    return metadata | {
-        "n_iter": fit.result.n_iter,
-        "initial_objective": fit.result.history[0],
-        "final_objective": fit.result.value,
-        "converged": fit.result.converged,
-        "reason": fit.result.reason,
-        "n_candidates": fit.n_candidates,
-        "n_rounds": fit.n_rounds,
-    }

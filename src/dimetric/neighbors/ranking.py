@@ -1,7 +1,5 @@
 """Rankings of documents by inner product, and the nDCG of a ranking."""
 
-from collections.abc import Iterator
-
 import array_api_compat as compat
 import numpy as np
 
@@ -14,9 +12,10 @@ from dimetric._arrays.namespaces import (
     smallest_in_rows,
     to_host,
 )
+from dimetric._arrays.threads import map_on_threads
 from dimetric.supervision.relevance import Relevance
 
-HOST_BLOCK_ENTRIES = 2**23  # scores in a block, 32 MiB in float32
+HOST_BLOCK_ENTRIES = 2**22  # scores in a block, 16 MiB in float32
 DEVICE_BLOCK_ENTRIES = 2**28
 
 
@@ -45,23 +44,28 @@ def ranked_documents(
     """
     xp, m = namespace(queries), documents.shape[0]
     k = max(1, min(k, m - (own_documents is not None)))
-    parts = [_largest_in_rows(S, k) for S in _score_blocks(queries, documents, own_documents)]
+    entries = HOST_BLOCK_ENTRIES if is_host(queries) else DEVICE_BLOCK_ENTRIES
+    blocks = list(row_blocks(queries.shape[0], max(1, entries // max(m, 1))))
+
+    def ranked(rows: slice) -> tuple[Array, Array]:
+        own = None if own_documents is None else own_documents[rows]
+        return _largest_in_rows(_scores(queries[rows, :], documents, own), k)
+
+    # Other libraries have threads of their own.
+    in_turn = not compat.is_numpy_array(queries)
+    parts = [ranked(rows) for rows in blocks] if in_turn else list(map_on_threads(ranked, blocks))
     return xp.concat([part[0] for part in parts]), xp.concat([part[1] for part in parts])
 
 
-def _score_blocks(
-    queries: Array, documents: Array, own_documents: np.ndarray | None
-) -> Iterator[Array]:
-    """Yield the inner products of blocks of queries and all documents."""
-    xp, m = namespace(queries), documents.shape[0]
-    entries = HOST_BLOCK_ENTRIES if is_host(queries) else DEVICE_BLOCK_ENTRIES
-    for block in row_blocks(queries.shape[0], max(1, entries // max(m, 1))):
-        S = queries[block, :] @ documents.T
-        if own_documents is not None:
-            own = asarray_like(own_documents[block], S, dtype=xp.int64)
-            columns = xp.arange(m, dtype=xp.int64, device=compat.device(S))
-            S = xp.where(columns[None, :] == own[:, None], -xp.inf, S)
-        yield S
+def _scores(queries: Array, documents: Array, own_documents: np.ndarray | None) -> Array:
+    """Return the inner products of a block of queries and all documents, -inf for own documents."""
+    S = queries @ documents.T
+    if own_documents is None:
+        return S
+    xp = namespace(S)
+    own = asarray_like(own_documents, S, dtype=xp.int64)
+    columns = xp.arange(S.shape[1], dtype=xp.int64, device=compat.device(S))
+    return xp.where(columns[None, :] == own[:, None], -xp.inf, S)
 
 
 def _largest_in_rows(S: Array, k: int) -> tuple[Array, Array]:

@@ -1,7 +1,7 @@
 """Choose the regularisation of an adapter by cross-validation over queries."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,13 +9,13 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, take_rows, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric.learners._retrieval.function import Maps, mapped
-from dimetric.learners._retrieval.solve import Options, fit_maps, part_of
+from dimetric.learners._retrieval.solve import Fit, Options, fit_maps, part_of, softmax_documents
 from dimetric.neighbors.ranking import ndcg_of_ranking, ranked_documents
 from dimetric.supervision.relevance import Relevance
 
 REGS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)  # from a map close to the start to a free one
 N_RANKED = 10  # the criterion is nDCG@10
-MAX_QUERIES = 2000  # for larger sets, the choice uses a random part of the queries
+MAX_QUERIES = 1000  # for larger sets, the choice uses a random part of the queries
 MIN_STANDARD_ERRORS = 2.0  # gain over the identity that an adapter must have
 
 
@@ -60,12 +60,13 @@ def choose_reg(
 ) -> Choice:
     """Return the value of `reg` with the best nDCG@10 of held-out queries.
 
-    Values are tried from large to small, each fit starting at the maps of the one before, and
-    choosing the documents of the softmax once, by these maps. The search ends when the score has
-    fallen by more than a standard error.
+    Values are tried from large to small, each fit starting at the maps of the one before. The
+    search ends when the score has fallen by more than a standard error.
     """
-    options = replace(options, n_rounds=1)
     parts = list(folds(relevance, groups, n_splits, options.seed, MAX_QUERIES))
+    training = [
+        _training_set(queries, documents, relevance, each, initial, options) for each in parts
+    ]
     tested = np.concatenate([fold.test for fold in parts])
     identity = _scores(queries, documents, relevance, tested, initial)
     starts: list[Maps] = [initial] * len(parts)
@@ -74,17 +75,8 @@ def choose_reg(
     for reg in REGS:
         values = []
         for number, fold in enumerate(parts):
-            known = relevance.take(fold.train).with_documents(fold.documents)
-            usable = np.flatnonzero(known.n_relevant)
-            fit = fit_maps(
-                take_rows(queries, fold.train[usable]),
-                part_of(documents, fold.documents),
-                known.take(usable),
-                initial,
-                reg,
-                options,
-                start=starts[number],
-            )
+            known, weights = training[number]
+            fit = fit_maps(*known, initial, reg, options, start=starts[number], weights=weights)
             starts[number] = fit.maps
             values.append(_scores(queries, documents, relevance, fold.test, fit.maps))
         gains = np.concatenate(values) - identity
@@ -96,6 +88,28 @@ def choose_reg(
             break
     helps = best.gain > MIN_STANDARD_ERRORS * best.standard_error
     return best if helps else Choice(None, scores, best.gain, best.standard_error)
+
+
+def _training_set(
+    queries: Array,
+    documents: Array,
+    relevance: Relevance,
+    fold: Fold,
+    initial: Maps,
+    options: Options,
+) -> tuple[tuple[Array, Array, Relevance], np.ndarray | None]:
+    """Return the training queries of a fold, documents, relevance, and weights of the documents.
+
+    If there are too many documents, those of the softmax are chosen once, by the initial maps.
+    """
+    known = relevance.take(fold.train).with_documents(fold.documents)
+    usable = np.flatnonzero(known.n_relevant)
+    Q, D = take_rows(queries, fold.train[usable]), part_of(documents, fold.documents)
+    known = known.take(usable)
+    if D.shape[0] <= options.n_candidates:
+        return (Q, D, known), None
+    chosen, weights = softmax_documents(Q, D, known, initial, options)
+    return (Q, take_rows(D, chosen), known.with_documents(chosen)), weights
 
 
 def folds(
@@ -144,3 +158,27 @@ def _scores(
     V, known = mapped(documents, maps.documents)[0], relevance.take(rows)
     ranking = to_host(ranked_documents(U, V, N_RANKED, known.own_documents)[1])
     return ndcg_of_ranking(ranking, known, N_RANKED)
+
+
+def fit_metadata(fit: Fit | None, choice: Choice | None) -> dict[str, Any]:
+    """Return the metadata about the solver and the choice of `reg`."""
+    metadata: dict[str, Any] = {}
+    if choice is not None:
+        metadata["cv_scores"] = choice.scores
+        metadata["cv_gain"], metadata["cv_standard_error"] = choice.gain, choice.standard_error
+    if fit is None:
+        reason = (
+            f"the best adapter changes the nDCG@10 of held-out queries by "
+            f"{metadata['cv_gain']:+.4f} (standard error {metadata['cv_standard_error']:.4f}), "
+            "which is no clear gain"
+        )
+        return metadata | {"n_iter": 0, "converged": True, "reason": reason}
+    return metadata | {
+        "n_iter": fit.result.n_iter,
+        "initial_objective": fit.result.history[0],
+        "final_objective": fit.result.value,
+        "converged": fit.result.converged,
+        "reason": fit.result.reason,
+        "n_candidates": fit.n_candidates,
+        "n_rounds": fit.n_rounds,
+    }

@@ -13,6 +13,7 @@ from dimetric.solvers import Result, Solver
 from dimetric.solvers.result import LINE_SEARCH_FAILED, NO_DECREASE, max_iter_reached
 from dimetric.supervision.relevance import Relevance
 
+N_ROUNDS = 3  # the documents of the softmax are chosen anew in each round
 TOP_DOCUMENTS = 50  # best documents of each query that may be chosen
 RANDOM_SHARE = 0.5  # part of the documents that is random
 
@@ -28,7 +29,6 @@ class Options:
     max_iter: int
     tol: float
     seed: int
-    n_rounds: int = 3  # the documents of the softmax are chosen anew in each round
 
 
 @dataclass(frozen=True)
@@ -67,18 +67,20 @@ def fit_maps(
     options: Options,
     *,
     start: Maps | None = None,
+    weights: np.ndarray | None = None,
     callback: Callable[[float, int], None] | None = None,
 ) -> Fit:
     """Learn the maps from unit vectors. Every query must have a relevant document.
 
-    The ridge pulls the maps towards `initial`. The solver starts there, or at `start`.
+    The ridge pulls the maps towards `initial`. The solver starts there, or at `start`. If `weights`
+    are given, the documents are those of the softmax, and have these weights.
     """
     maps, done = start or initial, 0
     history: list[float] = []
-    uses_all = documents.shape[0] <= options.n_candidates
-    n_rounds = 1 if uses_all else min(options.n_rounds, options.max_iter)
+    uses_all = weights is not None or documents.shape[0] <= options.n_candidates
+    n_rounds = 1 if uses_all else min(N_ROUNDS, options.max_iter)
     for number in range(n_rounds):
-        chosen, weights = np.arange(documents.shape[0]), None
+        chosen = np.arange(documents.shape[0])
         if not uses_all:
             chosen, weights = softmax_documents(queries, documents, relevance, maps, options)
         function = RetrievalFunction(
