@@ -1,7 +1,7 @@
 """Choose the regularisation of an adapter by cross-validation over queries."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from dimetric.supervision.relevance import Relevance
 REGS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)  # from a map close to the start to a free one
 N_RANKED = 10  # the criterion is nDCG@10
 MAX_QUERIES = 1000  # for larger sets, the choice uses a random part of the queries
+MAX_ITER = 30  # of a fit, which continues the fit before it
 MIN_STANDARD_ERRORS = 2.0  # gain over the identity that an adapter must have
 
 
@@ -63,6 +64,7 @@ def choose_reg(
     Values are tried from large to small, each fit starting at the maps of the one before. The
     search ends when the score has fallen by more than a standard error.
     """
+    options = replace(options, max_iter=min(options.max_iter, MAX_ITER))
     parts = list(folds(relevance, groups, n_splits, options.seed, MAX_QUERIES))
     training = [
         _training_set(queries, documents, relevance, each, initial, options) for each in parts
