@@ -1,4 +1,5 @@
 from .advice import compare as compare
+from .advice import compare_retrieval as compare_retrieval
 from .advice import predict_table as predict_table
 from .classify import EnergyClassifier as EnergyClassifier
 from .classify import KNNClassifier as KNNClassifier
@@ -32,10 +33,13 @@ from .learners import NCMML as NCMML
 from .learners import PCA as PCA
 from .learners import Covariance as Covariance
 from .learners import DMLEig as DMLEig
+from .learners import RetrievalAdapter as RetrievalAdapter
+from .learners import SpaceMap as SpaceMap
 from .manifold import LLE as LLE
 from .manifold import MDS as MDS
 from .manifold import Isomap as Isomap
 from .supervision import Pairs as Pairs
+from .supervision import Relevance as Relevance
 from .supervision import Triplets as Triplets
 
 __all__: list[str]

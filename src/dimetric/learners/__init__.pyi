@@ -13,3 +13,5 @@ from .nca import NCA as NCA
 from .ncmc import NCMC as NCMC
 from .ncmml import NCMML as NCMML
 from .pca import PCA as PCA
+from .retrieval_adapter import RetrievalAdapter as RetrievalAdapter
+from .space_map import SpaceMap as SpaceMap

@@ -4,6 +4,7 @@
   on any device. ``euclidean_neighbors`` searches all points, ``EuclideanSearch`` also subsets.
 - ``metric_search``: exact neighbours under any metric, on the host, by the fastest method that
   applies (``metric_neighbors``).
+- ``ranking``: documents with the highest inner products, and the nDCG of a ranking.
 - ``ties``: nearest neighbours, where points tied at the k-th distance share weight
   (``Neighborhoods``).
 - ``neighbor_block``: the neighbours of some queries, as a ragged array.

@@ -10,6 +10,7 @@ Read the files in this order:
 - ``softmax``: parts of rules in which each sample picks a neighbour at random.
 - ``costs``: costs between the targets of two samples.
 - ``bipartite``: the sum of a rule over all pairs of a sample and another point.
+- ``retrieval``: the loss of queries in a softmax over documents.
 - ``centroids``: the log-likelihood of the classes in a softmax over centroids.
 - ``listed``: the sum of a rule over a list of pairs.
 - ``softmin``: a smooth minimum of the distances between classes.
