@@ -128,7 +128,7 @@ def test_functions(case, convert, tmp_path):
 
 
 def test_sentence_transformers_folder(case, tmp_path):
-    adapter, Q, X = case
+    adapter, *_ = case
     to_sentence_transformers(adapter, tmp_path / "a")
     to_sentence_transformers(adapter, tmp_path / "a")  # again
     dense = tmp_path / "a" / "0_Dense"
@@ -237,9 +237,7 @@ def test_model_file(case, tmp_path):
     summary = describe(path)
     assert summary["class"] == "RetrievalAdapter"
     assert summary["n_features"] == D
-    assert summary["tensors"]["query_components_"]["shape"] == list(
-        adapter.query_components_.shape
-    )
+    assert summary["tensors"]["query_components_"]["shape"] == list(adapter.query_components_.shape)
 
 
 def test_wrong_model_files_are_rejected(tmp_path):

@@ -104,7 +104,9 @@ def _adapter_faiss(adapter: Any, documents: Any, ids: Any, kind: str) -> Any:
     _check_kind(kind)
     faiss = _import_library("faiss", "faiss")
     if documents is None:
-        raise ValueError("X must be the vectors of the documents, which the adapter does not store.")
+        raise ValueError(
+            "X must be the vectors of the documents, which the adapter does not store."
+        )
     Z = _single(adapter.transform_documents(documents))
     if kind == "flat":
         inner = faiss.IndexFlatIP(Z.shape[1])

@@ -236,8 +236,8 @@ def _inverse(scale: Any) -> Any:
 
 def _map_of(step: Any) -> Linear | KernelMap:
     if isinstance(step, LinearMetric | SpaceMap):
-        L = _as_float64(step.components_)
-        offset = _as_float64(getattr(step, "offset_", np.zeros(L.shape[1])))
+        L, offset = _as_float64(step.components_), getattr(step, "offset_", 0.0)
+        offset = np.zeros(L.shape[1]) + _as_float64(offset)  # a SpaceMap has none
         return Linear(L, offset, np.zeros(len(L)))
     if isinstance(step, KernelMetric) and step._kernel.name != "precomputed":
         if callable(step._kernel.name):

@@ -195,7 +195,8 @@ SCHEMA = {
         "_fit_method": "brute",
         "_tree": "none",
     },
-} | COLUMN_SCHEMA | RETRIEVAL_SCHEMA
+    **RETRIEVAL_SCHEMA,
+} | COLUMN_SCHEMA
 ESTIMATOR_SCHEMA = {"n_features_in_": "maybe count", "_sklearn_output_config": "maybe dict"}
 MAX_INTEGER = 2**63 - 1  # the largest size of an array
 NUMERIC_KINDS = "biuf"  # dtype kinds of arrays that are stored as tensors

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from dimetric._arguments import check_types
 from dimetric._names import listed_classes
 from dimetric.data._files import TableFile, naming_file_in_errors
@@ -51,10 +53,10 @@ def read_beir(
     queries = _items(folder, "queries", groups)
     judged = read_judgements(tables)
     asked = set(judged.query_ids)
-    kept = [i for i, each in enumerate(queries.ids) if each in asked]
+    kept = np.array([i for i, each in enumerate(queries.ids) if each in asked], dtype=np.int64)
     n_others = len(queries.ids) - len(kept)
     # The lines of all splits are in one file, so queries of the other splits are no surprise.
-    queries = queries.take(kept) if kept and n_others else queries
+    queries = queries.take(kept) if len(kept) and n_others else queries
     data = joined(queries, documents, judged, folder.resolve().name)
     used = ", ".join(each.stem for each in tables)
     return replace(data, notes=(f"Relevance of the split {used}.", *data.notes))

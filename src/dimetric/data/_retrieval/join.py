@@ -66,7 +66,7 @@ def read_retrieval(
     groups: str | None = None,
     name: str | None = None,
 ) -> RetrievalData:
-    """Read queries, documents and a table of relevant pairs from three files.
+    r"""Read queries, documents and a table of relevant pairs from three files.
 
     A file of queries or documents has an id, a vector and, optionally, a text for each item: a
     Parquet file with a column of vectors, an ``.npz`` file with the arrays ``ids``, ``vectors`` and
@@ -95,7 +95,7 @@ def read_retrieval(
     ...     np.savez(Path(folder, "q.npz"), ids=["q1", "q2"], vectors=np.eye(3)[:2])
     ...     np.savez(Path(folder, "d.npz"), ids=["d1", "d2", "d3"], vectors=np.eye(3))
     ...     clicks = Path(folder, "clicks.csv")
-    ...     _ = clicks.write_text("query_id,document_id,clicks\\nq1,d1,4\\nq2,d3,1\\nq2,d1,0\\n")
+    ...     _ = clicks.write_text("query_id,document_id,clicks\nq1,d1,4\nq2,d3,1\nq2,d1,0\n")
     ...     data = read_retrieval(Path(folder, "q.npz"), Path(folder, "d.npz"), clicks)
     >>> data
     RetrievalData('q': 2 queries, 3 documents, 3 pairs, 3 features)
@@ -184,9 +184,10 @@ def _relevance(
     """Return the relevance of known items. Add a note on unknown ids."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        relevance = Relevance.from_ids(
-            np.array(queries.ids, dtype=object), np.array(documents.ids, dtype=object), judged.rows()
+        query_ids, document_ids = (
+            np.array(each.ids, dtype=object) for each in (queries, documents)
         )
+        relevance = Relevance.from_ids(query_ids, document_ids, judged.rows())
     notes += [str(each.message) for each in caught]
     if not same_items:
         return relevance

@@ -44,7 +44,7 @@ def map_documents(vectors):
 def _unit(vectors, components):
     X = np.asarray(vectors, dtype=np.float64)
     if X.shape[-1:] != components.shape[1:]:
-        raise ValueError(f"A vector must have {{components.shape[1]}} numbers, not {{X.shape[-1:]}}.")
+        raise ValueError(f"A vector must have {{components.shape[1]}} numbers, not {{X.shape}}.")
     Z = X @ components.T
     norms = np.linalg.norm(Z, axis=-1, keepdims=True)
     return (Z / np.where(norms > 0, norms, 1)).tolist()

@@ -66,7 +66,7 @@ LIMIT $2
 """,
     "postgres half": """
 -- For large tables, an index in half precision makes the search faster but approximate:
--- CREATE INDEX ON {documents_in_comment} USING hnsw (({z_in_comment}::halfvec({k})) halfvec_cosine_ops);
+-- CREATE INDEX ON {documents_in_comment} USING hnsw ({half_in_comment} halfvec_cosine_ops);
 -- The best rows by half precision are ranked again by full precision.
 CREATE FUNCTION {search}(vector, integer)
 RETURNS TABLE ({id} {table}.{id}%TYPE, score float8)
@@ -143,6 +143,7 @@ class SearchScript:
             documents_in_comment=on_one_line(documents),
             z=f"other.{column}",
             z_in_comment=on_one_line(column),
+            half_in_comment=f"({on_one_line(column)}::halfvec({k}))",
             k=k,
             query=query,
             oversampling=OVERSAMPLING,
