@@ -19,9 +19,7 @@ SIDES = ("query", "both", "two")
 ITEMS_HELP = (
     "Parquet, Feather, NPZ, JSON lines or CSV with an id, a vector and, optionally, a text for each"
 )
-Queries = Annotated[
-    Path | None, typer.Option(metavar="FILE", help=f"Queries: {ITEMS_HELP} query.")
-]
+Queries = Annotated[Path | None, typer.Option(metavar="FILE", help=f"Queries: {ITEMS_HELP} query.")]
 Documents = Annotated[
     Path | None, typer.Option(metavar="FILE", help=f"Documents: {ITEMS_HELP} document.")
 ]
@@ -66,9 +64,7 @@ Sides = Annotated[
 ]
 Components = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", min=1, help="Number of components. (Default: that of the vectors.)"
-    ),
+    typer.Option(metavar="N", min=1, help="Number of components. (Default: that of the vectors.)"),
 ]
 Budget = Annotated[float, typer.Option(metavar="SECONDS", help="Approximate time in seconds.")]
 Report = Annotated[
@@ -210,7 +206,7 @@ def _results(
     comparison: "RetrievalComparison", data: "RetrievalData", out: Path, page: Path | None
 ) -> dict[str, Any]:
     """Return the results as a dictionary, for JSON."""
-    from dimetric.advice._retrieval.record import candidate_rows, measure_name
+    from dimetric.advice._retrieval.record import candidate_rows
 
     results = comparison.as_dict()
     rows = candidate_rows(comparison, data.groups)

@@ -23,7 +23,7 @@ from dimetric.report import (
 MAX_QUERIES = 10  # of those that got worse, and of those that got better
 CONFIDENCE = 0.95
 PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
-MEASURES = {"ndcg": "nDCG", "mrr": "MRR", "recall": "recall", "precision": "precision", "map": "mAP"}
+MEASURES = {"ndcg": "nDCG", "mrr": "MRR", "map": "mAP"}  # other names stay as they are
 
 
 def retrieval_record(
@@ -103,7 +103,7 @@ def measure_name(metric: str) -> str:
     ('nDCG@10', 'mAP@100')
     """
     name, _, k = metric.partition("@")
-    return f"{MEASURES[name]}@{k}"
+    return f"{MEASURES.get(name, name)}@{k}"
 
 
 def outcome(comparison: RetrievalComparison) -> str:
