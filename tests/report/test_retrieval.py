@@ -64,9 +64,9 @@ def test_page_states_the_results():
     for each in (
         "adapter is better than identity. nDCG@10 is 0.907.",
         "adapter is worse 2\u00a0%, equivalent (within 0.01) 10\u00a0%",
-        "map nDCG@10 MRR@10 gain in nDCG@10 95 % interval",
-        "adapter 0.9071 0.5000 +0.0306 +0.0252 to +0.0361",
-        "LDA 0.8899 0.4000 +0.0134 -0.0021 to +0.0188",
+        "map nDCG@10 gain 95 % interval of the gain MRR@10",
+        "adapter 0.9071 +0.0306 +0.0252 to +0.0361 0.5000",
+        "LDA 0.8899 +0.0134 -0.0021 to +0.0188 0.4000",
         "identity 0.8765 0.3000",
         "the mean over test queries",
         "travel 12 0.500 0.750 +0.250",
