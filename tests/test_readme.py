@@ -8,7 +8,9 @@ import pytest
 TREE = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize(("page", "n_examples"), [("README.md", 1), ("docs/guide.md", 7)])
+@pytest.mark.parametrize(
+    ("page", "n_examples"), [("README.md", 1), ("docs/guide.md", 7), ("docs/retrieval.md", 2)]
+)
 def test_examples_print_the_output_shown(page, n_examples, capsys):
     path = TREE / page
     examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", path.read_text(), re.S)
@@ -21,7 +23,14 @@ def test_examples_print_the_output_shown(page, n_examples, capsys):
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/guide.md", "docs/methods.md"],
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "docs/guide.md",
+        "docs/methods.md",
+        "docs/retrieval.md",
+    ],
 )
 def test_links_lead_to_existing_files(page):
     path = TREE / page

@@ -10,7 +10,7 @@ from sklearn.metrics import confusion_matrix, recall_score
 import dimetric
 from dimetric import LDA, benchmark
 from dimetric.report._confusion import Confusion, confusion_of, rare_class_note
-from dimetric.report._page import _environment
+from dimetric.report._page import environment
 from dimetric.selection._splits import splits
 
 RNG = np.random.default_rng(0)
@@ -23,7 +23,7 @@ X[y == "small", 1] += 3
 def page(confusion, best="LDA", n_folds=4):
     choice = SimpleNamespace(confusion=confusion, best=best)
     record = SimpleNamespace(choice=choice, n_folds=n_folds)
-    return _environment().get_template("classes.html").render(record=record, class_names={})
+    return environment().get_template("classes.html").render(record=record, class_names={})
 
 
 @pytest.fixture(scope="module")

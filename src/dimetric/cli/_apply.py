@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._checks import check_is_model, import_scikit_learn
+from dimetric.cli._checks import check_is_model, import_scikit_learn, refuse_adapter
 from dimetric.cli._options import split_names
 from dimetric.cli._terminal import ProgressBar, print_notes
 
@@ -46,6 +46,7 @@ def open_reader(
     from dimetric.data._files import TableFile
 
     loaded = dimetric.load(model)
+    refuse_adapter(loaded, model)
     file = TableFile.open(data, header, sheet=sheet, sql=sql)
     return FeatureReader(loaded, file, split_names(keep) or [], option="--keep")
 

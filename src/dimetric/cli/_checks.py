@@ -182,6 +182,15 @@ def check_is_model(model: Path, data: Path | Sequence[Path] = ()) -> None:
         raise error
 
 
+def refuse_adapter(model: object, path: Path) -> None:
+    """Raise if a model maps queries and documents, not the rows of a table."""
+    if type(model).__name__ == "RetrievalAdapter":
+        raise ValueError(
+            f"{path} holds a RetrievalAdapter, which maps vectors of queries and documents, not "
+            "tables. In Python, load it and call its method search, or use `dimetric export`."
+        )
+
+
 def import_scikit_learn() -> None:
     """Import scikit-learn before other packages import it.
 

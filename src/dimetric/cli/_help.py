@@ -9,6 +9,7 @@ SUMMARIES = {
     "predict": "Predict the class or number of each row of a table.",
     "embed": "Draw a map of the rows of a table.",
     "neighbors": "Show the rows that are most similar to a row.",
+    "adapt": "Learn a map of embeddings for retrieval, and write a report.",
     "info": "Describe a model file.",
     "export": "Convert a model for use in other programs.",
     "reproduce": "Repeat a published experiment.",
@@ -34,6 +35,11 @@ EXAMPLES = {
         "dimetric embed wine.csv --method pca --out map.svg --out map.csv",
     ),
     "neighbors": ("dimetric neighbors wine.dimetric wine.csv --row 5",),
+    "adapt": (
+        "dimetric adapt --queries q.parquet --documents d.parquet --relevance clicks.csv "
+        "--out a.dimetric",
+        "dimetric adapt --beir scifact --sides both --out scifact.dimetric",
+    ),
     "info": ("dimetric info wine.dimetric",),
     "export": (
         "dimetric export wine.dimetric --out wine.onnx",

@@ -30,16 +30,19 @@ class Format(StrEnum):
     numpy = "numpy"
     duckdb = "duckdb"
     postgres = "postgres"
+    sentence_transformers = "sentence-transformers"
 
 
 HOW_TO_USE = {
     Format.onnx: "onnxruntime.InferenceSession({out!r}).run(None, {{'X': X}})",
-    Format.faiss: "faiss.read_index({out!r}).search(X, 10)  # X: the columns above, as float32",
+    Format.faiss: "faiss.read_index({out!r}).search(X, 10)  # X: float32",
     Format.usearch: "usearch.index.Index.restore({out!r}).search(Z, 10)"
     "  # Z: from `dimetric transform`",
-    Format.numpy: "import {stem}; {stem}.transform(X)",
+    Format.numpy: "import {stem}; {stem}.{function}(X)",
     Format.duckdb: "duckdb my.db -f {out}",
     Format.postgres: "psql -v ON_ERROR_STOP=1 -f {out}",
+    Format.sentence_transformers: "SentenceTransformer(modules=[*model, "
+    "*SentenceTransformer({out!r})])",
 }
 DESCRIPTIONS = {
     Format.onnx: "ONNX model",
@@ -48,6 +51,7 @@ DESCRIPTIONS = {
     Format.numpy: "Python module",
     Format.duckdb: "SQL script for DuckDB",
     Format.postgres: "SQL script for PostgreSQL",
+    Format.sentence_transformers: "Modules of sentence-transformers",
 }
 INDEXES = (Format.faiss, Format.usearch)
 SQL_DIALECTS = (Format.duckdb, Format.postgres)
@@ -87,8 +91,9 @@ def export(
         Format | None,
         typer.Option(
             metavar="FORMAT",
-            help="Format to write: onnx, numpy, faiss, usearch, duckdb or postgres. (Default: "
-            "by the extension of --out: .onnx, .py for numpy, .faiss or .usearch.)",
+            help="Format to write: onnx, numpy, faiss, usearch, duckdb or postgres. For an adapter "
+            "also sentence-transformers, a directory. (Default: by the extension of --out: .onnx, "
+            ".py for numpy, .faiss or .usearch.)",
         ),
     ] = None,
     id: Id = None,
@@ -106,6 +111,18 @@ def export(
         typer.Option(metavar="NAME", help="For SQL: name of the table that contains the samples."),
     ] = "samples",
     columns: SqlColumns = "",
+    side: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIDE",
+            help="For an adapter and ONNX or sentence-transformers: map of the 'query' (default) "
+            "or of the 'document'.",
+        ),
+    ] = None,
+    half: Annotated[
+        bool,
+        typer.Option("--half", help="For an adapter and postgres: search in half precision first."),
+    ] = False,
     header: Header = None,
     json: Json = False,
 ) -> None:
@@ -116,38 +133,65 @@ def export(
     'faiss' and 'usearch' are search indexes of samples. 'duckdb' and
     'postgres' (with pgvector) are SQL scripts for samples in a database.
     """
-    refuse_folder(out, "model.onnx")
     to = _checked_format(to, out)
+    if to is not Format.sentence_transformers:
+        refuse_folder(out, "model.onnx")
     _check_usage(to, out, data, id, kind, dtype)
-    out = output_file(out, json)
+    out = out if to is Format.sentence_transformers else output_file(out, json)
     check_is_model(model, [] if data is None else data)
     import dimetric
 
     loaded = dimetric.load(model)
     results: dict[str, Any] = {"model": model, "to": to.value, "out": out, "notes": []}
-    if to in INDEXES:
-        results |= _write_index(loaded, to, out, data, id, kind, header)
-    elif to in SQL_DIALECTS:
-        from dimetric.export import to_sql
+    options: dict[str, Any] = {"dtype": dtype, "table": table, "columns": columns, "id": id}
+    options |= {"data": data, "kind": kind}
+    if type(loaded).__name__ == "RetrievalAdapter":
+        from dimetric.cli._export_adapter import export_adapter
 
-        names = _sql_columns(loaded, columns)
-        to_sql(loaded, out, dialect=to.value, table=table, id=id or "id", columns=names)
-    elif to is Format.onnx:
-        from dimetric.export import to_onnx
-
-        to_onnx(loaded, out, dtype=dtype)
+        results |= export_adapter(loaded, to.value, out, side=side, half=half, **options)
+    elif side is not None or half or to is Format.sentence_transformers:
+        raise UsageError(
+            "--side, --half and --to sentence-transformers require a RetrievalAdapter, which "
+            "`dimetric adapt` writes."
+        )
     else:
-        from dimetric.export import to_numpy
-
-        to_numpy(loaded, out)
-    if to in (Format.onnx, Format.numpy, Format.faiss):
-        from dimetric.export._map_chain import map_chain
-
-        results["columns"] = list(map_chain(loaded).features)
+        results |= _write(loaded, to, out, header=header, **options)
     if json:
         print_json(results)
     else:
         _print_results(results, to, out)
+
+
+def _write(
+    model: Any,
+    to: Format,
+    out: Path,
+    *,
+    data: Path | None,
+    id: str | None,
+    kind: str,
+    dtype: str,
+    table: str,
+    columns: str,
+    header: bool | None,
+) -> dict[str, Any]:
+    """Write a model in one of the formats. Return the results to print."""
+    from dimetric import export
+    from dimetric.export._map_chain import map_chain
+
+    results: dict[str, Any] = {}
+    if to in INDEXES:
+        results = _write_index(model, to, out, data, id, kind, header)
+    elif to in SQL_DIALECTS:
+        names = _sql_columns(model, columns)
+        export.to_sql(model, out, dialect=to.value, table=table, id=id or "id", columns=names)
+    elif to is Format.onnx:
+        export.to_onnx(model, out, dtype=dtype)
+    else:
+        export.to_numpy(model, out)
+    if to in (Format.onnx, Format.numpy, Format.faiss):
+        results["columns"] = list(map_chain(model).features)
+    return results
 
 
 def _checked_format(to: Format | None, out: Path) -> Format:
@@ -213,7 +257,9 @@ def _print_results(results: dict[str, Any], to: Format, out: Path) -> None:
     size = counted(results["samples"], "sample") if "samples" in results else ""
     lines.append(wrote(out, DESCRIPTIONS[to], size))
     if to is not Format.numpy or out.stem.isidentifier():
-        lines.append(f"To use it: {HOW_TO_USE[to].format(out=str(out), stem=out.stem)}")
+        function = "transform" if "columns" in results else "map_queries"
+        names = {"out": str(out), "stem": out.stem, "function": function}
+        lines.append(f"To use it: {HOW_TO_USE[to].format(**names)}")
     print_lines(*lines, out=out)
 
 

@@ -28,6 +28,7 @@ VERBS = (
     "predict",
     "embed",
     "neighbors",
+    "adapt",
     "info",
     "export",
     "reproduce",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric._names import printable, suggest
-from dimetric.cli._checks import check_is_model, output_file, refuse_folder
+from dimetric.cli._checks import check_is_model, output_file, refuse_adapter, refuse_folder
 from dimetric.cli._options import Header, Json, ModelFile, NewData, Sheet, Sql, split_names
 from dimetric.cli._picture import (
     PICTURE_EXTENSIONS,
@@ -94,6 +94,7 @@ def neighbors(
 
     about = dimetric.describe(model).get("about") or {}
     loaded = dimetric.load(model)
+    refuse_adapter(loaded, model)
     file = TableFile.open(data, header, sheet=sheet, sql=sql)
     shown, class_column = _columns_to_show(loaded, file, show, target, about.get("target"))
     reader = FeatureReader(loaded, file, shown)

@@ -7,4 +7,6 @@ from ._model_file import save as save
 from ._model_file import trusted_types as trusted_types
 from ._numpy import to_numpy as to_numpy
 from ._onnx import to_onnx as to_onnx
+from ._retrieval.dense import to_sentence_transformers as to_sentence_transformers
+from ._retrieval.function import to_function as to_function
 from ._sql import to_sql as to_sql

@@ -13,6 +13,8 @@ from dimetric._arguments import check_types
 from dimetric._arrays.validation import ignoring_overflow
 from dimetric._files import atomic_write
 from dimetric.export._map_chain import MapChain, map_chain, require_euclidean, steps_of
+from dimetric.export._retrieval.inner_product import adapter_index
+from dimetric.export._retrieval.sides import is_adapter
 from dimetric.learners._inner_learner import last_step
 
 __all__ = ["to_faiss", "to_usearch"]
@@ -36,9 +38,10 @@ def to_faiss(
     ----------
     model : estimator
         A fitted linear learner, a classifier that uses one, or a Pipeline of scalers and one of
-        these.
+        these. Or a fitted RetrievalAdapter.
     X : array-like of shape (n, n_features), optional
-        The samples to index. By default, the training samples of a nearest-neighbour classifier.
+        The samples to index, or the documents of an adapter. By default, the training samples of a
+        nearest-neighbour classifier.
     path : path, optional
         Path of the file to write, which ``faiss.read_index`` reads.
     ids : array-like of shape (n,), optional
@@ -50,7 +53,7 @@ def to_faiss(
     -------
     index : faiss.IndexPreTransform
         Index to search with samples, which it maps itself. It returns squared learned distances in
-        float32.
+        float32. The index of an adapter is searched with queries, and returns cosines.
 
     Examples
     --------
@@ -62,8 +65,10 @@ def to_faiss(
     >>> ids[:, 0].tolist()
     [0, 1]
     """
-    chain = map_chain(model)
-    index = faiss_index(chain, *_samples_and_ids(model, X, ids), kind)
+    if is_adapter(model):
+        index = _adapter_faiss(model, X, ids, kind)
+    else:
+        index = faiss_index(map_chain(model), *_samples_and_ids(model, X, ids), kind)
     if path is not None:
         write_faiss(index, path)
     return index
@@ -71,8 +76,7 @@ def to_faiss(
 
 def faiss_index(chain: MapChain, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
     """Build a faiss index of mapped samples that applies the learned map to its queries."""
-    if kind not in INDEX_KINDS:
-        raise ValueError(f"kind must be one of {', '.join(INDEX_KINDS)}, not {kind!r}.")
+    _check_kind(kind)
     faiss = _import_library("faiss", "faiss")
     linear = chain.linear("A faiss index")
     W, d = linear.matrix(), len(chain.features)
@@ -93,6 +97,27 @@ def faiss_index(chain: MapChain, Z: np.ndarray, ids: np.ndarray, kind: str) -> A
     index = faiss.IndexPreTransform(linear_map, inner)
     index.prepend_transform(centering)
     return index
+
+
+def _adapter_faiss(adapter: Any, documents: Any, ids: Any, kind: str) -> Any:
+    """Build a faiss index of the documents of an adapter."""
+    _check_kind(kind)
+    faiss = _import_library("faiss", "faiss")
+    if documents is None:
+        raise ValueError(
+            "X must be the vectors of the documents, which the adapter does not store."
+        )
+    Z = _single(adapter.transform_documents(documents))
+    if kind == "flat":
+        inner = faiss.IndexFlatIP(Z.shape[1])
+    else:
+        inner = faiss.IndexHNSWFlat(Z.shape[1], HNSW_LINKS_PER_POINT, faiss.METRIC_INNER_PRODUCT)
+    return adapter_index(faiss, adapter, Z, checked_ids(ids, len(Z)), inner)
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in INDEX_KINDS:
+        raise ValueError(f"kind must be one of {', '.join(INDEX_KINDS)}, not {kind!r}.")
 
 
 def write_faiss(index: Any, path: str | os.PathLike[str]) -> None:

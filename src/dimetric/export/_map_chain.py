@@ -23,6 +23,7 @@ from dimetric.classify.multi_metric import MultiMetricKNNClassifier
 from dimetric.kernels._base import KernelMetric
 from dimetric.kernels._function import KernelFunction
 from dimetric.learners._linear import LinearMetric
+from dimetric.learners.space_map import SpaceMap
 from dimetric.linalg.row_basis import MAX_DENSE_ENTRIES
 from dimetric.neighbors.metric_search import is_euclidean
 from dimetric.neighbors.queries import COORDINATE_ROUNDINGS, norms_of, relative_tolerance
@@ -234,8 +235,9 @@ def _inverse(scale: Any) -> Any:
 
 
 def _map_of(step: Any) -> Linear | KernelMap:
-    if isinstance(step, LinearMetric):
-        L, offset = _as_float64(step.components_), _as_float64(step.offset_)
+    if isinstance(step, LinearMetric | SpaceMap):
+        L, offset = _as_float64(step.components_), getattr(step, "offset_", 0.0)
+        offset = np.zeros(L.shape[1]) + _as_float64(offset)  # a SpaceMap has none
         return Linear(L, offset, np.zeros(len(L)))
     if isinstance(step, KernelMetric) and step._kernel.name != "precomputed":
         if callable(step._kernel.name):

@@ -20,6 +20,8 @@ from dimetric.export._map_chain import (
     Vote,
     map_chain,
 )
+from dimetric.export._retrieval.function import module_source
+from dimetric.export._retrieval.sides import is_adapter
 
 __all__ = ["to_numpy"]
 
@@ -145,7 +147,7 @@ def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -
     ----------
     model : estimator
         A fitted linear or kernel learner, a nearest-neighbour or centroid classifier, or a Pipeline
-        of scalers and one of these.
+        of scalers and one of these. Or a fitted RetrievalAdapter.
     path : path, optional
         Path of the file to write, such as ``model.py``.
 
@@ -153,7 +155,8 @@ def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -
     -------
     source : str
         A module that defines ``FEATURES`` and ``transform(X)``. For a classifier, it also defines
-        ``CLASSES``, ``neighbors(X, k)``, ``predict_proba(X)`` and ``predict(X)``. It computes in
+        ``CLASSES``, ``neighbors(X, k)``, ``predict_proba(X)`` and ``predict(X)``. For an adapter,
+        it defines ``map_queries`` and ``map_documents``, as in :func:`to_function`. It computes in
         float64.
 
     Examples
@@ -166,8 +169,10 @@ def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -
     >>> module["transform"](X).shape
     (150, 2)
     """
-    chain = map_chain(model)
-    text = _module_source(chain, type(model).__name__)
+    if is_adapter(model):
+        text = module_source(model, _array_code)
+    else:
+        text = _module_source(map_chain(model), type(model).__name__)
     if path is not None:
         with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")

@@ -11,6 +11,7 @@ from dimetric._arguments import check_types
 from dimetric._files import atomic_write
 from dimetric.export._map_chain import KernelMap, Linear, Vote, map_chain
 from dimetric.export._onnx_vote import most_voted, vote_fractions
+from dimetric.export._retrieval.sides import checked_side, is_adapter, side_matrix
 
 __all__ = ["to_onnx"]
 
@@ -19,7 +20,11 @@ OPSET, IR_VERSION = 17, 8  # released in 2022, so runtimes in use support them
 
 @check_types
 def to_onnx(
-    model: BaseEstimator, path: str | os.PathLike[str] | None = None, *, dtype: str = "float32"
+    model: BaseEstimator,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    dtype: str = "float32",
+    side: str | None = None,
 ) -> Any:
     """Export a model as an ONNX graph.
 
@@ -27,12 +32,15 @@ def to_onnx(
     ----------
     model : estimator
         A fitted linear or kernel learner, a nearest-neighbour or centroid classifier, or a Pipeline
-        of scalers and one of these.
+        of scalers and one of these. Or a fitted RetrievalAdapter.
     path : path, optional
         Path of the file to write.
     dtype : {"float32", "float64"}, default="float32"
         Dtype of the input ``X`` and of the outputs ``Z`` and ``probabilities``. Kernels and
         distances are always computed in float64.
+    side : {"query", "document"}, optional
+        Which map of a RetrievalAdapter to export. The default is "query". Its output ``Z`` has unit
+        rows, so that documents are ranked by inner products.
 
     Returns
     -------
@@ -56,12 +64,16 @@ def to_onnx(
     """
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype must be 'float32' or 'float64', not {dtype!r}.")
-    chain = map_chain(model)
-    graph = Graph(dtype)
-    Z = "X"
-    for each in chain.maps:
-        Z = graph.linear_map(Z, each) if isinstance(each, Linear) else graph.kernel_map(Z, each)
-    exported = graph.to_model(Z, chain.vote, len(chain.features), type(model).__name__)
+    side, graph, Z = checked_side(model, side), Graph(dtype), "X"
+    if is_adapter(model):
+        W = side_matrix(model, side)
+        Z = graph.unit_rows(graph.node("MatMul", Z, W.T.astype(dtype)))
+        exported = graph.to_model(Z, None, W.shape[1], f"{type(model).__name__}_{side}")
+    else:
+        chain = map_chain(model)
+        for each in chain.maps:
+            Z = graph.linear_map(Z, each) if isinstance(each, Linear) else graph.kernel_map(Z, each)
+        exported = graph.to_model(Z, chain.vote, len(chain.features), type(model).__name__)
     if path is not None:
         with atomic_write(path) as temporary:
             temporary.write_bytes(exported.SerializeToString())
@@ -139,7 +151,7 @@ class Graph:
             )
         if kernel.name == "cosine":
             length = np.linalg.norm(S, axis=1, keepdims=True)
-            x, S = self._unit_rows(x), S / np.where(length > 0, length, 1)
+            x, S = self.unit_rows(x, np.float64), S / np.where(length > 0, length, 1)
         if kernel.name in ("linear", "cosine"):
             return self.node("MatMul", x, S.T)
         # Multiply S by gamma. If the product were multiplied instead, onnxruntime would round gamma
@@ -160,10 +172,12 @@ class Graph:
         apart = self.node("Sub", self.node("Unsqueeze", x, np.array([1])), S[None, :, :])
         return self.node("ReduceSum", self.node("Abs", apart), np.array([2]), keepdims=0)
 
-    def _unit_rows(self, x: str) -> str:
+    def unit_rows(self, x: str, dtype: Any = None) -> str:
+        """Add nodes that divide rows, of a given dtype, by their lengths, unless these are 0."""
+        zero, one = (np.asarray(each, dtype=dtype or self.dtype) for each in (0, 1))
         length = self.node("ReduceL2", x, axes=[1], keepdims=1)
-        is_zero = self.node("Equal", length, np.asarray(0.0))
-        return self.node("Div", x, self.node("Where", is_zero, np.asarray(1.0), length))
+        is_zero = self.node("Equal", length, zero)
+        return self.node("Div", x, self.node("Where", is_zero, one, length))
 
     def to_model(self, z: str, vote: Vote | None, n_features: int, name: str) -> Any:
         """Name the outputs, and return the graph as a model, after checking it with onnx."""

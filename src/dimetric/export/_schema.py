@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 
 import dimetric
 from dimetric.export._column_records import COLUMN_RECORDS, COLUMN_SCHEMA, ENCODER_SCHEMA
+from dimetric.export._retrieval.schema import RETRIEVAL_CLASSES, RETRIEVAL_SCHEMA
 
 # Estimators of scikit-learn that a file may hold, and their modules.
 SKLEARN_CLASSES = {
@@ -43,7 +44,7 @@ OWN_CLASSES = {
     "RankScaler": "dimetric.classify._rank_scaler",
     "SGD": "dimetric.solvers",
     "TableEncoder": "dimetric.data",
-}
+} | RETRIEVAL_CLASSES
 # Dataclasses that are parts of fitted estimators.
 RECORDS = {
     "KernelFunction": "dimetric.kernels._function",
@@ -194,6 +195,7 @@ SCHEMA = {
         "_fit_method": "brute",
         "_tree": "none",
     },
+    **RETRIEVAL_SCHEMA,
 } | COLUMN_SCHEMA
 ESTIMATOR_SCHEMA = {"n_features_in_": "maybe count", "_sklearn_output_config": "maybe dict"}
 MAX_INTEGER = 2**63 - 1  # the largest size of an array

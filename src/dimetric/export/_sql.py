@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sklearn.base import BaseEstimator
 
@@ -17,6 +18,8 @@ from dimetric.export._quote import (
     quote_name,
     vector_literal,
 )
+from dimetric.export._retrieval.search_script import SearchScript
+from dimetric.export._retrieval.sides import is_adapter
 from dimetric.export._sql_columns import feature_expressions
 from dimetric.export._sql_transaction import transaction
 
@@ -25,6 +28,7 @@ __all__ = ["to_sql"]
 DIALECTS = {"duckdb": "DuckDB", "postgres": "PostgreSQL with pgvector"}
 FORMS = ("auto", "expression", "matrix")
 MAX_EXPRESSION_WEIGHTS = 1000  # larger maps are written as a table of weights
+VECTOR_COLUMN = "embedding"  # of documents, by default
 
 RESERVED = ("z", "each", "row_id_", "k_")  # names used by the script, forbidden for the id column
 MATRIX_COLUMNS = ("coordinate", "weights", "shift")
@@ -103,6 +107,7 @@ def to_sql(
     id: str = "id",
     columns: str | Sequence[str] | None = None,
     form: str = "auto",
+    half: bool = False,
 ) -> str:
     """Export a model as a SQL script that maps the rows of a table and finds nearest rows.
 
@@ -112,11 +117,15 @@ def to_sql(
     replaces nothing. If one of these names is already used, it fails and changes nothing. In
     PostgreSQL, it also creates the extension ``vector`` if it is missing.
 
+    The script of a :class:`~dimetric.learners.RetrievalAdapter` creates the function
+    ``<table>_search(vector, k)``, which maps the vector of a query and returns the k documents with
+    the largest cosine. It maps the documents into ``<table>_mapped`` only if the adapter does.
+
     Parameters
     ----------
     model : estimator
         A fitted linear learner, a classifier that uses one, or a Pipeline of scalers and one of
-        these.
+        these. Or a fitted RetrievalAdapter.
     path : path, optional
         Path of the file to write.
     dialect : {"duckdb", "postgres"}, default="duckdb"
@@ -126,11 +135,15 @@ def to_sql(
     columns : list of str, or str, optional
         Columns of the features, in the same order as during fit, or the name of one column that
         holds vectors. By default, the columns seen during fit are used, including categorical
-        columns. If the model was fitted without column names, they are x0, x1, ...
+        columns. If the model was fitted without column names, they are x0, x1, ... The vectors of
+        documents are in one column, by default ``embedding``.
     form : {"auto", "expression", "matrix"}, default="auto"
         How to write the map: as an expression for each coordinate, or as a join with a table of
         weights. "auto" chooses expressions if the map has at most 1000 weights and no column holds
         vectors.
+    half : bool, default=False
+        Whether the search of an adapter in PostgreSQL ranks documents in half precision first, and
+        the best of them again in full precision. Then an index needs half the memory.
 
     Returns
     -------
@@ -147,6 +160,29 @@ def to_sql(
     ['    ("a"::float8 - 2.0e0::float8) * 0.47918...e0::float8']
     """
     _check_choices(dialect, form)
+    if is_adapter(model):
+        _check_adapter_options(dialect, columns, form, half)
+        script = SearchScript(model, dialect, table, id, str(columns or VECTOR_COLUMN), half)
+        text = script.text(DIALECTS[dialect], EXTENSION_NOTES[dialect])
+    elif half:
+        raise ValueError(f"half=True requires a RetrievalAdapter, not {type(model).__name__}.")
+    else:
+        text = _map_script(model, dialect, table, id, columns, form)
+    if path is not None:
+        with atomic_write(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return text
+
+
+def _map_script(
+    model: BaseEstimator,
+    dialect: str,
+    table: str,
+    id: str,
+    columns: str | Sequence[str] | None,
+    form: str,
+) -> str:
+    """Return the script of a linear map."""
     chain = map_chain(model)
     features = feature_expressions(model, chain.features, columns, dialect)
     linear = chain.linear("SQL")
@@ -155,11 +191,18 @@ def to_sql(
     if form == "auto":
         is_small = linear.matrix().size <= MAX_EXPRESSION_WEIGHTS and vectors is None
         form = "expression" if is_small else "matrix"
-    text = script.text(type(model).__name__, form)
-    if path is not None:
-        with atomic_write(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    return text
+    return script.text(type(model).__name__, form)
+
+
+def _check_adapter_options(dialect: str, columns: Any, form: str, half: bool) -> None:
+    if columns is not None and not isinstance(columns, str):
+        raise ValueError(
+            "columns must be the name of one column that holds the vectors of the documents."
+        )
+    if form == "expression":
+        raise ValueError("form='expression' cannot write a RetrievalAdapter. Use 'auto'.")
+    if half and dialect != "postgres":
+        raise ValueError(f"half=True requires dialect='postgres', not {dialect!r}.")
 
 
 def _check_choices(dialect: str, form: str) -> None:

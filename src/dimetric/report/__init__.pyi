@@ -8,4 +8,10 @@ from ._records import ExplainedChange as ExplainedChange
 from ._records import Insight as Insight
 from ._records import PredictedNumbers as PredictedNumbers
 from ._records import ReportRecord as ReportRecord
+from ._retrieval.page import render_retrieval_report as render_retrieval_report
+from ._retrieval.record import CandidateRow as CandidateRow
+from ._retrieval.record import ChangedQuery as ChangedQuery
+from ._retrieval.record import FoundDocument as FoundDocument
+from ._retrieval.record import GroupRow as GroupRow
+from ._retrieval.record import RetrievalRecord as RetrievalRecord
 from ._task import Task as Task

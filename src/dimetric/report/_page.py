@@ -25,7 +25,7 @@ from dimetric.report._usage import usage
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["render_report", "render_summary"]
+__all__ = ["environment", "render_report", "render_summary"]
 
 MAX_BARS = 15  # bars shown for classes, and for features
 MAX_SENTENCES_LENGTH = 600  # characters of sentences that contain names
@@ -61,7 +61,7 @@ def render_report(record: ReportRecord) -> str:
     choice, insight = record.choice, record.insight
     is_regression = choice.task.is_regression
     return (
-        _environment()
+        environment()
         .get_template("report.html")
         .render(
             record=record,
@@ -117,7 +117,7 @@ def render_summary(
         Number of rows. By default, the sum of the class sizes.
     """
     return (
-        _environment()
+        environment()
         .get_template("summary.html")
         .render(
             choice=choice,
@@ -134,7 +134,7 @@ def render_summary(
 
 
 @cache
-def _environment() -> "Environment":
+def environment() -> "Environment":
     """Return the Jinja2 environment of the templates, which escapes all values."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -142,20 +142,20 @@ def _environment() -> "Environment":
         raise ImportError(
             "Reports require Jinja2. Install it with pip install 'dimetric[cli]'."
         ) from error
-    environment = Environment(
+    templates = Environment(
         loader=PackageLoader("dimetric.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    templates.filters |= {
         "cut_end": cut_end,
         "cut_middle": cut_middle,
         "percent": lambda *args: keep_together(percent(*args)),
         "sentences": lambda text: keep_together(cut_end(text, MAX_SENTENCES_LENGTH)),
     }
-    return environment
+    return templates
 
 
 def _outcomes(choice: Choice, rope: float) -> list[_Outcome]:

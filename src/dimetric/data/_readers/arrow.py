@@ -8,6 +8,8 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from dimetric._errors import error_text
 from dimetric.data._limits import check_n_columns
 from dimetric.data._readers import frames
@@ -17,6 +19,7 @@ from dimetric.data._readers.reader import Reader
 from dimetric.data._readers.source import InputFile
 
 BYTES_PER_CELL = 8  # size of a value in memory
+MAX_LISTED_LENGTHS = 3  # of vectors, in a message
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -60,6 +63,22 @@ class ParquetReader(Reader):
             rows = max(1, cells_per_chunk // max(1, file.metadata.num_columns))
             for batch in file.iter_batches(rows, columns=_flat_names(file.schema_arrow)):
                 yield frame_of(batch)
+
+    def read_vectors(self, name: str) -> np.ndarray:
+        """Return a column of lists of numbers, which have equal lengths, as a matrix."""
+        _require_pyarrow("Parquet")
+        from pyarrow import parquet
+
+        with _arrow_errors("Parquet"), parquet.ParquetFile(self.file.path) as file:
+            groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+            n_values = sum(
+                group.column(i).num_values
+                for group in groups
+                for i in range(group.num_columns)
+                if group.column(i).path_in_schema.partition(".")[0] == name
+            )
+            check_expansion(n_values * BYTES_PER_CELL, self.file.path.stat().st_size)
+            return _matrix(file.read([name]).column(name), name)
 
     @cached_property
     def _schema(self) -> Any:
@@ -106,9 +125,17 @@ class FeatherReader(Reader):
                 for start in range(0, batch.num_rows, rows):
                     yield frame_of(batch.slice(start, rows))
 
-    def _batches(self) -> Iterator[Any]:
-        """Yield the record batches of the file, without nested columns."""
-        names, n_bytes = _flat_names(self._schema), 0
+    def read_vectors(self, name: str) -> np.ndarray:
+        """Return a column of lists of numbers, which have equal lengths, as a matrix."""
+        import pyarrow
+
+        with _arrow_errors("Feather"):
+            batches = list(self._batches([name]))
+            return _matrix(pyarrow.chunked_array([each.column(0) for each in batches]), name)
+
+    def _batches(self, names: list[str] | None = None) -> Iterator[Any]:
+        """Yield the record batches of the file: some columns, or all that are not nested."""
+        names, n_bytes = _flat_names(self._schema) if names is None else names, 0
         with self._opened() as reader:
             check_n_columns(len(self._schema))
             if hasattr(reader, "num_record_batches"):
@@ -136,6 +163,22 @@ class FeatherReader(Reader):
         _require_pyarrow("Feather")
         with _arrow_errors("Feather"), self._opened() as reader:
             return reader.schema
+
+
+def _matrix(column: Any, name: str) -> np.ndarray:
+    """Return a column of lists as a matrix of numbers. Raise if a list has another length."""
+    from pyarrow import compute
+
+    if column.null_count:
+        raise ValueError(f"{column.null_count} rows have no vector in column {name!r}")
+    lengths = compute.unique(compute.list_value_length(column)).to_pylist()
+    if len(lengths) != 1 or not lengths[0]:
+        shown = sorted(lengths)[:MAX_LISTED_LENGTHS]
+        raise ValueError(f"the vectors in column {name!r} have different lengths, such as {shown}")
+    values = compute.list_flatten(column)
+    if values.null_count:
+        raise ValueError(f"{values.null_count} numbers of the vectors in {name!r} are missing")
+    return values.to_numpy().reshape(-1, lengths[0])
 
 
 def _has_pyarrow() -> bool:

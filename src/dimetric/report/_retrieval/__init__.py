@@ -1,0 +1,1 @@
+"""The report on a RetrievalAdapter: its record, its plot and its page."""
