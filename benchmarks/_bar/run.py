@@ -1,0 +1,79 @@
+"""Measure the works and the growth."""
+
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+from _bar.bar_rows import IN_FULL_RUN, Outcome
+from _bar.environments import Environments
+from _bar.growth import Growth, Series
+from _bar.measure import Effort, Timing, measured
+from _bar.work import Work
+
+GROWTH_EFFORT = {True: Effort(20, 0.6, 3), False: Effort(120, 5, 5)}  # by quick
+
+
+def tell(text: str) -> None:
+    """Show progress on stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def outcome(work: Work, effort: Effort, environments: Environments, *, quick: bool) -> Outcome:
+    """Measure a work, and evaluate the results of both sides by the same function."""
+    skipped = work.missing() or (IN_FULL_RUN if quick and not work.quick else "")
+    if skipped:
+        return Outcome(work, "", {}, {}, skipped)
+    size, arrays = work.data()
+    if work.seconds_limit is not None:
+        effort = replace(effort, limit=work.seconds_limit)
+    timings = measured(work.sides, arrays, environments.python, effort)
+    values = {}
+    for role in ("ours", "peer"):
+        timing = timings.get(role)
+        if work.quality is not None and timing is not None and timing.seconds:
+            values[role] = work.quality.of(arrays, timing.results)
+        if timing is not None:  # keep what the report needs
+            timing.results = {k: v for k, v in timing.results.items() if k == "n_iter"}
+    return Outcome(work, size, timings, values)
+
+
+def outcomes(
+    works: Iterable[Work], effort: Effort, environments: Environments, *, quick: bool
+) -> list[Outcome]:
+    """Measure the works one after the other."""
+    works, found, started = list(works), [], time.monotonic()
+    for i, work in enumerate(works, 1):
+        found.append(outcome(work, effort, environments, quick=quick))
+        mark, reason = found[-1].mark()
+        if reason == IN_FULL_RUN:
+            continue
+        tell(
+            f"[{i}/{len(works)}, {time.monotonic() - started:.0f} s] {work.name}, "
+            f"{found[-1].size or '-'}: {mark}{f' ({reason})' if reason else ''}"
+        )
+    return found
+
+
+def growth(series: Series, environments: Environments, *, quick: bool) -> Growth:
+    """Measure a series. A side that fails or reaches its time limit is not run at larger sizes."""
+    sizes = series.sizes[:3] if quick else series.sizes
+    sides = {"ours": series.ours} | ({"peer": series.peer} if series.peer else {})
+    timings: dict[str, list[Timing]] = {role: [] for role in sides}
+    for size in sizes:
+        active = {
+            role: side
+            for role, side in sides.items()
+            if not (timings[role] and timings[role][-1].is_over)
+        }
+        found = measured(active, series.data(size)[1], environments.python, GROWTH_EFFORT[quick])
+        for role in sides:
+            timing = found.get(role, Timing(over_limit=GROWTH_EFFORT[quick].limit))
+            timing.results = {}
+            timings[role].append(timing)
+    result = Growth(series, sizes, timings)
+    tell(
+        f"growth of {series.name} with {series.variable}: "
+        + ", ".join(f"{role} {value:.2f}" for role, value in result.exponents().items())
+    )
+    return result
