@@ -46,7 +46,8 @@ def main() -> None:
         environments,
         quick=args.quick,
     )
-    grown = [growth(s, environments, quick=args.quick) for s in SERIES if selected(s.name)]
+    chosen = [s for s in SERIES if selected(s.name) and (s.quick or not args.quick)]
+    grown = [growth(s, environments, quick=args.quick) for s in chosen]
     run |= {
         "kind": ("quick" if args.quick else "full")
         + (f", only {args.only!r}" if args.only else ""),

@@ -46,6 +46,8 @@ class Outcome:
         Quality by role.
     skipped : str
         Why the work was not measured, or "".
+    is_smaller : bool
+        Whether the data are smaller than those of the bar.
     """
 
     work: Work
@@ -53,6 +55,7 @@ class Outcome:
     timings: dict[str, Timing]
     values: dict[str, float]
     skipped: str = ""
+    is_smaller: bool = False
 
     @property
     def ratio(self) -> float:
@@ -90,7 +93,10 @@ class Outcome:
             if self.ratio < self.work.bar.ratio and peer.over_limit is not None:
                 return "not measured", f"the peer took more than {peer.over_limit:g} s"
             if self.ratio < self.work.bar.ratio:
-                reasons.insert(0, f"{self.ratio:.3g}x of {self.work.bar.ratio:g}x")
+                shown = f"{self.ratio:.3g}x of {self.work.bar.ratio:g}x"
+                if self.is_smaller and not reasons:
+                    return "not measured", f"{shown}, on less data than the bar's"
+                reasons.insert(0, shown)
         return ("not reached", "; ".join(reasons)) if reasons else ("reached", "")
 
     def _beyond_limits(self) -> list[str]:

@@ -27,6 +27,8 @@ class Series:
         Returns the data of one size.
     ours, peer : Side
         Our side and that of the peer.
+    quick : bool
+        Whether the quick run includes the series.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Series:
     data: Callable[[int], Data]
     ours: Side
     peer: Side | None = None
+    quick: bool = False
 
 
 @dataclass
@@ -84,6 +87,7 @@ SERIES = (
         (500, 1000, 2000, 4000),
         lambda n: classes(n, 50),
         **TEN_ITERATIONS,
+        quick=True,
     ),
     Series(
         "NCA, 10 iterations, n = 1,000",
@@ -91,6 +95,7 @@ SERIES = (
         (25, 50, 100, 200, 400),
         lambda d: classes(1000, d),
         **TEN_ITERATIONS,
+        quick=True,
     ),
     Series(
         "LMNN, 10 iterations, d = 50",
@@ -105,6 +110,7 @@ SERIES = (
         (2500, 5000, 10_000, 20_000),
         lambda n: normal(n, 50, 0.25),
         **NEIGHBORS,
+        quick=True,
     ),
     Series(
         "10-NN graph, n = 5,000",

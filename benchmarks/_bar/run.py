@@ -11,6 +11,8 @@ from _bar.growth import Growth, Series
 from _bar.measure import Effort, Timing, measured
 from _bar.work import Work
 
+QUICK_SECONDS = 240  # for the works, because a quick run should take 5 minutes
+TOO_LATE = "the time of the quick run was used up"
 GROWTH_EFFORT = {True: Effort(20, 0.6, 3), False: Effort(120, 5, 5)}  # by quick
 
 
@@ -24,8 +26,9 @@ def outcome(work: Work, effort: Effort, environments: Environments, *, quick: bo
     skipped = work.missing() or (IN_FULL_RUN if quick and not work.quick else "")
     if skipped:
         return Outcome(work, "", {}, {}, skipped)
-    size, arrays = work.data()
-    if work.seconds_limit is not None:
+    is_smaller = quick and work.quick_data is not None
+    size, arrays = work.quick_data() if is_smaller else work.data()
+    if work.seconds_limit is not None and not quick:
         effort = replace(effort, limit=work.seconds_limit)
     timings = measured(work.sides, arrays, environments.python, effort)
     values = {}
@@ -35,15 +38,18 @@ def outcome(work: Work, effort: Effort, environments: Environments, *, quick: bo
             values[role] = work.quality.of(arrays, timing.results)
         if timing is not None:  # keep what the report needs
             timing.results = {k: v for k, v in timing.results.items() if k == "n_iter"}
-    return Outcome(work, size, timings, values)
+    return Outcome(work, size, timings, values, is_smaller=is_smaller)
 
 
 def outcomes(
     works: Iterable[Work], effort: Effort, environments: Environments, *, quick: bool
 ) -> list[Outcome]:
-    """Measure the works one after the other."""
+    """Measure the works one after the other. The quick run skips those that come too late."""
     works, found, started = list(works), [], time.monotonic()
     for i, work in enumerate(works, 1):
+        if quick and time.monotonic() - started > QUICK_SECONDS:
+            found.append(Outcome(work, "", {}, {}, TOO_LATE))
+            continue
         found.append(outcome(work, effort, environments, quick=quick))
         mark, reason = found[-1].mark()
         if reason == IN_FULL_RUN:

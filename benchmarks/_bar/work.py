@@ -64,8 +64,10 @@ class Work:
         Whether the limit is the time of one iteration, which our number of iterations multiplies.
     quick : bool
         Whether the quick run includes the work.
+    quick_data : callable, optional
+        Smaller data for the quick run. They cannot show that the bar is missed.
     seconds_limit : float, optional
-        Time limit of a run, if it differs from that of the other works.
+        Time limit of a run in the full run, if it differs from that of the other works.
     needs : tuple of str
         Keys of ``REQUIREMENTS``. The work is skipped if one is missing.
     """
@@ -80,6 +82,7 @@ class Work:
     quality: Quality | None = None
     limit_per_iteration: bool = False
     quick: bool = True
+    quick_data: Callable[[], Data] | None = None
     seconds_limit: float | None = None
     needs: tuple[str, ...] = ()
 

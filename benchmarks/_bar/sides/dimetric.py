@@ -55,7 +55,8 @@ def fit_distances(arrays, *, name, params):
 
 def itml(arrays, *, params):
     """Fit ITML to the given pairs and bounds."""
-    pairs = dimetric.Pairs(arrays["rows"], arrays["is_similar"])
+    rows, is_similar = arrays["rows"], arrays["is_similar"]
+    pairs = dimetric.Pairs(rows[is_similar], rows[~is_similar])
     learner = dimetric.ITML(bounds=arrays["bounds"], **params)
 
     def call():

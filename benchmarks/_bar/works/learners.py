@@ -25,7 +25,12 @@ def _ours(name: str, **params: object) -> Side:
     return Side("dimetric", "fit", {"name": name, "params": params})
 
 
-def _nca(data: partial[Data], ratio: float, megabytes: float | None = None) -> Work:
+def _nca(
+    data: partial[Data],
+    ratio: float,
+    megabytes: float | None = None,
+    quick_data: partial[Data] | None = None,
+) -> Work:
     return Work(
         row="nca",
         name="NCA, scikit-learn",
@@ -36,6 +41,7 @@ def _nca(data: partial[Data], ratio: float, megabytes: float | None = None) -> W
         limit_per_iteration=True,
         bar=Bar(ratio, megabytes=megabytes),
         quality=NCA,
+        quick_data=quick_data,
     )
 
 
@@ -110,7 +116,7 @@ DIGITS = partial(table, "digits", scaling="minmax")
 
 WORKS = (
     # A matrix of all pairs would take 200 MB.
-    _nca(partial(classes, 5000, 50), 6, megabytes=100),
+    _nca(partial(classes, 5000, 50), 6, 100, quick_data=partial(classes, 3000, 50)),
     _nca(DIGITS, 4),
     Work(
         row="pairwise",
@@ -128,6 +134,17 @@ WORKS = (
     *_pairwise(CANCER, quick=False),
     *_centroids(WINE),
     *_centroids(DIGITS),
+    *_centroids(partial(classes, 5000, 50), quick=False),
+    Work(
+        row="centroids",
+        name="NCMML, 10 iterations",
+        data=partial(classes, 100_000, 50),
+        ours=_ours("NCMML", reg=0.0, max_iter=10),
+        limit=MAP_AND_GRADIENT,
+        limit_per_iteration=True,
+        bar=Bar(megabytes=200),
+        quick=False,
+    ),
     Work(
         row="itml",
         name="ITML, metric-learn",

@@ -73,6 +73,7 @@ def _kernel_pca(solver: str, ratio: float) -> Work:
         row="kpca",
         name=f"KPCA, scikit-learn's {solver}",
         data=partial(blobs, 5000),
+        quick_data=partial(blobs, 2500) if solver == "auto" else None,
         ours=Side(
             "dimetric",
             "fit",
@@ -90,6 +91,7 @@ WORKS = (
         row="manifold",
         name="Isomap, scikit-learn",
         data=partial(roll, 8000),
+        quick_data=partial(roll, 4000),
         ours=_fit("dimetric", "Isomap", n_neighbors=10),
         peer=_fit("scikit_learn", "Isomap", n_neighbors=10),
         limit=Side("limit", "square_and_multiply", {"k": 10}),
@@ -100,6 +102,7 @@ WORKS = (
         row="manifold",
         name="Classical MDS, scikit-learn",
         data=partial(distances, 4000),
+        quick_data=partial(distances, 2000),
         ours=Side("dimetric", "fit_distances", {"name": "MDS", "params": {}}),
         peer=Side(
             "scikit_learn",
