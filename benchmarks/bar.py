@@ -40,14 +40,15 @@ def main() -> None:
     def selected(name: str) -> bool:
         return args.only.casefold() in name.casefold()
 
+    chosen = [s for s in SERIES if selected(s.name) and (s.quick or not args.quick)]
+    grown = [growth(series, environments, quick=args.quick) for series in chosen]
     found = outcomes(
         [work for work in ALL if selected(work.name)],
         QUICK if args.quick else FULL,
         environments,
         quick=args.quick,
+        started=started,
     )
-    chosen = [s for s in SERIES if selected(s.name) and (s.quick or not args.quick)]
-    grown = [growth(s, environments, quick=args.quick) for s in chosen]
     run |= {
         "kind": ("quick" if args.quick else "full")
         + (f", only {args.only!r}" if args.only else ""),

@@ -24,7 +24,7 @@ def outcome(
     given = {"ours": ours, "peer": peer}
     timings = {r: t if isinstance(t, Timing) else Timing([t], 30.0) for r, t in given.items()}
     named = dict(zip(("ours", "peer"), values, strict=True))
-    made = Work(row, name, lambda: ("", {}), SIDE, SIDE, bar=bar, quality=LOSS, **work)
+    made = Work("nca", name, lambda: ("", {}), SIDE, SIDE, bar=bar, quality=LOSS, **work)
     return Outcome(made, "10 x 2", timings, named)
 
 

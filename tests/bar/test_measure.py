@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from _bar import environments
 from _bar.environments import Environments, Pins
 from _bar.growth import exponent
 from _bar.measure import Effort, Timing, in_turns, measured
@@ -150,28 +151,50 @@ def test_process_measures_the_peak_of_memory(started):
 
 
 def test_missing_python_is_reported(tmp_path):
-    environments = Environments(tmp_path, {"peer": Pins("NO_SUCH_VARIABLE", "9.9", (), "peer")})
+    found = Environments(tmp_path, {"peer": Pins("NO_SUCH_VARIABLE", "9.9", (), "peer")})
     for _ in range(2):
         with pytest.raises(SideFailed, match=r"not installed: needs Python 9\.9"):
-            environments.python("peer")
-    assert environments.python("dimetric")[0] == sys.executable
+            found.python("peer")
+    assert found.python("dimetric")[0] == sys.executable
 
 
 def test_variable_names_the_python_of_a_peer(tmp_path, monkeypatch):
     monkeypatch.setenv("PEER_PYTHON", "/opt/peer/bin/python")
-    environments = Environments(tmp_path, {"peer": Pins("PEER_PYTHON", "9.9", (), "peer")})
-    assert environments.python("peer") == ["/opt/peer/bin/python", "-I"]
+    found = Environments(tmp_path, {"peer": Pins("PEER_PYTHON", "9.9", (), "peer")})
+    assert found.python("peer") == ["/opt/peer/bin/python", "-I"]
 
 
-@pytest.mark.slow
-def test_failed_installation_is_reported_and_repeated(tmp_path):
-    installs = (("--no-index", "no-such-package"),)
-    pins = {"peer": Pins("NO_SUCH_VARIABLE", "", installs, "peer")}
-    with pytest.raises(SideFailed, match="not installed"):
+def test_incomplete_installation_is_built_again(tmp_path, monkeypatch):
+    commands, fails = [], True
+
+    def run(command, library):
+        commands.append(command[1:])
+        if "pip" in command and fails:
+            raise SideFailed("not installed: no network")
+        (tmp_path / "peer").mkdir(exist_ok=True)
+
+    monkeypatch.setattr("_bar.environments._run", run)
+    pins = {"peer": Pins("NO_SUCH_VARIABLE", "", (("first==1",), ("second==2",)), "peer")}
+    with pytest.raises(SideFailed, match="no network"):
         Environments(tmp_path, pins).python("peer")
-    # The folder exists now, but an incomplete environment is not used.
-    pins = {"peer": Pins("NO_SUCH_VARIABLE", "", (), "json")}
-    assert Environments(tmp_path, pins).python("peer") == [str(tmp_path / "peer/bin/python"), "-I"]
+    fails = False
+    expected = [str(tmp_path / "peer" / "bin" / "python"), "-I"]
+    commands.clear()
+    assert Environments(tmp_path, pins).python("peer") == expected
+    assert [each[-1] for each in commands] == [
+        str(tmp_path / "peer"),
+        "first==1",
+        "second==2",
+        "import peer",
+    ]
+    commands.clear()
+    assert Environments(tmp_path, pins).python("peer") == expected
+    assert commands == []
+
+
+def test_failed_step_of_an_installation_is_reported():
+    with pytest.raises(SideFailed, match="no-such-python"):
+        environments._run(["no-such-python"], "peer")
 
 
 @pytest.mark.slow
