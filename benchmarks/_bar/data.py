@@ -15,9 +15,9 @@ from dimetric.data import make_swiss_roll
 Data: TypeAlias = tuple[str, dict[str, Any]]
 
 
-def table(name: str, *, scaling: str = "standard") -> Data:
-    """Return a data set of scikit-learn, such as "wine", without constant features."""
-    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+def table(name: str, *, scaling: str = "standard", step: int = 1) -> Data:
+    """Return each step-th row of a data set of scikit-learn, without constant features."""
+    X, y = (each[::step] for each in getattr(datasets, f"load_{name}")(return_X_y=True))
     X = X[:, np.ptp(X, axis=0) > 0]
     scaled = {"standard": scale, "minmax": minmax_scale, "none": np.asarray}[scaling](X)
     return f"{name} {X.shape[0]:,} x {X.shape[1]}", {"X": scaled, "y": y}

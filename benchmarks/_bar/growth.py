@@ -70,7 +70,7 @@ def _fit(library: str, name: str, params: dict[str, object], **options: object) 
 
 
 TEN_ITERATIONS = {
-    "ours": _fit("dimetric", "NCA", {"reg": 0.0, "max_iter": 10}),
+    "ours": _fit("dimetric", "NCA", {"reg": 0.0, "tol": 1e-5, "max_iter": 10}),
     "peer": _fit("scikit_learn", "NeighborhoodComponentsAnalysis", {"max_iter": 10}),
 }
 NEIGHBORS = {

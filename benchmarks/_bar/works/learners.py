@@ -35,7 +35,7 @@ def _nca(
         row="nca",
         name="NCA, scikit-learn",
         data=data,
-        ours=_ours("NCA", reg=0.0),
+        ours=_ours("NCA", reg=0.0, tol=1e-5),  # the tolerance of scikit-learn
         peer=Side("scikit_learn", "fit", {"name": "NeighborhoodComponentsAnalysis", "params": {}}),
         limit=ALL_PAIRS,
         limit_per_iteration=True,
@@ -116,12 +116,13 @@ DIGITS = partial(table, "digits", scaling="minmax")
 
 WORKS = (
     # A matrix of all pairs would take 200 MB.
-    _nca(partial(classes, 5000, 50), 6, 100, quick_data=partial(classes, 3000, 50)),
+    _nca(partial(classes, 5000, 50), 6, 100, quick_data=partial(classes, 2000, 50)),
     _nca(DIGITS, 4),
     Work(
         row="pairwise",
         name="LMNN, metric-learn",
         data=partial(table, "digits", scaling="none"),
+        quick_data=partial(table, "digits", scaling="none", step=2),
         ours=_ours("LMNN", reg=0.0),
         peer=Side("metric_learn", "lmnn", {"params": {}}),
         limit=MAP_AND_GRADIENT,
@@ -149,6 +150,7 @@ WORKS = (
         row="itml",
         name="ITML, metric-learn",
         data=partial(digit_pairs, 4000),
+        quick_data=partial(digit_pairs, 1000),
         ours=Side("dimetric", "itml", {"params": {}}),
         peer=Side("metric_learn", "itml", {"params": {}}),
         limit=Side("limit", "listed_pairs"),

@@ -102,7 +102,6 @@ WORKS = (
         row="manifold",
         name="Classical MDS, scikit-learn",
         data=partial(distances, 4000),
-        quick_data=partial(distances, 2000),
         ours=Side("dimetric", "fit_distances", {"name": "MDS", "params": {}}),
         peer=Side(
             "scikit_learn",
