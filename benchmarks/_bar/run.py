@@ -11,7 +11,7 @@ from _bar.growth import Growth, Series
 from _bar.measure import Effort, Timing, measured
 from _bar.work import Work
 
-QUICK_SECONDS = 260  # the last work may take another 40 seconds
+QUICK_SECONDS = 270  # the last work may take another 30 seconds
 TOO_LATE = "the time of the quick run was used up"
 GROWTH_EFFORT = {True: Effort(20, 0.6, 3), False: Effort(120, 5, 5)}  # by quick
 
@@ -23,9 +23,6 @@ def tell(text: str) -> None:
 
 def outcome(work: Work, effort: Effort, environments: Environments, *, quick: bool) -> Outcome:
     """Measure a work, and evaluate the results of both sides by the same function."""
-    skipped = work.missing() or (IN_FULL_RUN if quick and not work.quick else "")
-    if skipped:
-        return Outcome(work, "", {}, {}, skipped)
     is_smaller = quick and work.quick_data is not None
     size, arrays = work.quick_data() if is_smaller else work.data()
     if work.seconds_limit is not None and not quick:
@@ -52,16 +49,17 @@ def outcomes(
     """Measure the works one after the other. The quick run skips those that come too late."""
     works, found = list(works), []
     for i, work in enumerate(works, 1):
-        if quick and time.monotonic() - started > QUICK_SECONDS:
-            found.append(Outcome(work, "", {}, {}, TOO_LATE))
+        skipped = IN_FULL_RUN if quick and not work.quick else work.missing()
+        if quick and not skipped and time.monotonic() - started > QUICK_SECONDS:
+            skipped = TOO_LATE
+        if skipped:
+            found.append(Outcome(work, "", {}, {}, skipped))
             continue
         found.append(outcome(work, effort, environments, quick=quick))
         mark, reason = found[-1].mark()
-        if reason == IN_FULL_RUN:
-            continue
         tell(
             f"[{i}/{len(works)}, {time.monotonic() - started:.0f} s] {work.name}, "
-            f"{found[-1].size or '-'}: {mark}{f' ({reason})' if reason else ''}"
+            f"{found[-1].size}: {mark}{f' ({reason})' if reason else ''}"
         )
     return found
 

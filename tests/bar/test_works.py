@@ -13,7 +13,7 @@ from _bar.data import blobs, digit_pairs, distances, embedded, roll, table
 from _bar.growth import SERIES
 from _bar.process import SIDES
 from _bar.qualities import objective
-from _bar.works import ALL
+from _bar.works import ALL, gpu
 from _bar.works.learners import LDML, LMNN, MCML, NCA, NCMML
 from scipy.spatial.distance import cdist
 
@@ -141,3 +141,19 @@ def test_limit_of_all_pairs_makes_the_products_of_the_objective():
     gradient = loaded("limit").all_pairs({"X": X}, k=3)()["gradient"]
     Z = X[:, :3]
     np.testing.assert_allclose(gradient, (Z @ Z.T @ Z).T @ X)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+def test_works_on_a_gpu_run_on_tensors():
+    rng = np.random.default_rng(0)
+    y = np.sort(rng.integers(0, 3, 300))
+    arrays = {"X": rng.normal(size=(300, 6)) + y[:, None], "y": y}
+    side = loaded("dimetric")
+    for work in gpu.WORKS:
+        options = work.ours.options | {"device": "cpu"}
+        if "params" in options:
+            options["params"] = {"max_iter": 3}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = getattr(side, work.ours.function)(arrays, **options)()
+        assert np.all(np.isfinite(list(results.values())))

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import dimetric
+from dimetric.kernels import Kernel
 
 WARM_UP_ROWS = 300
 
@@ -21,7 +22,7 @@ def some_rows(arrays, names):
 def fit(arrays, *, name, params, inputs=("X", "y"), results=("components_",), kernel=None):
     """Fit an estimator, and return some of its attributes."""
     if kernel is not None:
-        params = {**params, "kernel": dimetric.kernels.Kernel(**kernel)}
+        params = {**params, "kernel": Kernel(**kernel)}
     learner = getattr(dimetric, name)(**params)
     learner.fit(*some_rows(arrays, inputs))
 
@@ -35,7 +36,7 @@ def fit(arrays, *, name, params, inputs=("X", "y"), results=("components_",), ke
 
 def fit_transform(arrays, *, name, params, kernel):
     """Fit a kernel learner, and return the mapped training samples."""
-    learner = getattr(dimetric, name)(**params, kernel=dimetric.kernels.Kernel(**kernel))
+    learner = getattr(dimetric, name)(**params, kernel=Kernel(**kernel))
     learner.fit(*some_rows(arrays, ("X", "y")))
 
     def call():
@@ -103,38 +104,47 @@ def experiment(arrays, *, number, n_neighbors):
     return call
 
 
-def nca_evaluation_on_gpu(arrays, *, k):
+def nca_evaluation_on_gpu(arrays, *, k, device="cuda"):
     """Evaluate the objective of NCA and its gradient on a GPU."""
     import torch
 
     from dimetric.learners.nca import NCARule
     from dimetric.objectives.pairwise import PairwiseObjective
 
-    generator = torch.Generator("cuda").manual_seed(0)
-    X = torch.asarray(arrays["X"], device="cuda")
-    L = torch.randn(k, X.shape[1], device="cuda", generator=generator) / X.shape[1] ** 0.5 * 5
+    X = torch.asarray(arrays["X"], device=device)
+    d = X.shape[1]
+    L = torch.asarray(np.random.default_rng(0).normal(size=(k, d)) / d**0.5 * 5, dtype=X.dtype)
+    L = L.to(device)
     objective = PairwiseObjective(NCARule(), X, arrays["y"])
 
     def call():
-        value = objective.gradient_in_map(L, np.empty(0))[0]
-        torch.cuda.synchronize()
-        return {"value": float(value)}
+        value = float(objective.gradient_in_map(L, objective.theta)[0])
+        wait_for(device)
+        return {"value": value}
 
     call()  # compile
     return call
 
 
-def fit_on_gpu(arrays, *, name, params):
-    """Fit a learner to float32 samples on a GPU."""
+def fit_on_gpu(arrays, *, name, params, device="cuda"):
+    """Fit a learner to samples on a GPU."""
     import torch
 
-    X, y = torch.asarray(arrays["X"], device="cuda"), arrays["y"]
+    X, y = torch.asarray(arrays["X"], device=device), arrays["y"]
     learner = getattr(dimetric, name)(**params)
     learner.fit(X[::30], y[::30])  # compile
 
     def call():
         learner.fit(X, y)
-        torch.cuda.synchronize()
+        wait_for(device)
         return {"n_iter": learner.n_iter_}
 
     return call
+
+
+def wait_for(device):
+    """Wait for the work that is queued on a device."""
+    import torch
+
+    if device == "cuda":
+        torch.cuda.synchronize()
