@@ -121,7 +121,8 @@ class Outcome:
 def row_marks(outcomes: list[Outcome]) -> dict[str, tuple[Mark, list[str]]]:
     """Return the mark of each row, with the works that do not reach their bar.
 
-    A row is reached if all works that were measured reach their bar.
+    A row is reached if all of its works reach their bar. Works of the full run do not count in a
+    quick run, but the notes name them.
     """
     marks: dict[str, tuple[Mark, list[str]]] = {}
     for row in ROWS:
@@ -132,12 +133,13 @@ def row_marks(outcomes: list[Outcome]) -> dict[str, tuple[Mark, list[str]]]:
             for each, mark, reason in found
             if mark == "not reached" or (mark == "not measured" and reason != IN_FULL_RUN)
         ]
+        is_complete = not notes
         n_left = sum(reason == IN_FULL_RUN for _, _, reason in found)
         if n_left:
             notes.append(f"{n_left} work{'s' * (n_left > 1)} {IN_FULL_RUN}")
         if "not reached" in kinds:
             marks[row] = "not reached", notes
-        elif "reached" in kinds:
+        elif "reached" in kinds and is_complete:
             marks[row] = "reached", notes
         else:
             marks[row] = "not measured", notes or ["no work was selected"]

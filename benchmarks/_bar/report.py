@@ -19,8 +19,9 @@ alternate, and the times are medians. Absolute times differ between machines. Ra
 
 - **ratio**: the time of the peer divided by ours.
 - **limit**: the time of the matrix products or passes that the work cannot do without, measured in
-  the same run in float64, divided by our time. It is 1 if the work takes no other time. For
-  iterative fits, the products of one evaluation are counted once for each iteration.
+  the same run in float64, divided by our time. It is 1 if the work takes no other time, and
+  above 1 if we do with less, such as products in float32. For iterative fits, the products of one
+  evaluation are counted once for each iteration.
 - **quality**: an objective or accuracy. The same function of ours evaluates both results. A work
   reaches its bar only if our quality is no worse.
 - **memory**: the largest resident memory during the work minus the memory before it.

@@ -76,6 +76,9 @@ def test_row_is_reached_only_if_no_work_misses_its_bar():
     assert row_marks([good])["nca"] == ("reached", [])
     assert row_marks([good, bad])["nca"] == ("not reached", ["bad, 10 x 2: 2x of 5x"])
     assert row_marks([good])["itml"][0] == "not measured"
+    missing = outcome(name="missing", peer=Timing(error="not installed"))
+    note = "missing, 10 x 2: peer: not installed"
+    assert row_marks([good, missing])["nca"] == ("not measured", [note])
 
 
 def test_row_counts_the_works_of_the_full_run():

@@ -73,7 +73,6 @@ def _kernel_pca(solver: str, ratio: float) -> Work:
         row="kpca",
         name=f"KPCA, scikit-learn's {solver}",
         data=partial(blobs, 5000),
-        quick_data=partial(blobs, 2500) if solver == "auto" else None,
         ours=Side(
             "dimetric",
             "fit",
