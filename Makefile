@@ -7,7 +7,6 @@ CONSTRAINTS := constraints.txt
 PY := $(VENV)/bin/python
 CANDIDATES := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python)
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
-BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
@@ -73,8 +72,8 @@ dist: $(VENV)/.dev ## build wheel and sdist, and test both in empty environments
 	  done; \
 	done
 
-bench: $(VENV)/.core ## run all benchmarks
-	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(PY) $$script; done
+bench: $(VENV)/.fast ## compare speed and memory with other libraries (QUICK=1: 5 minutes)
+	$(PY) benchmarks/bar.py $(if $(QUICK),--quick)
 
 format: $(VENV)/.dev ## sort imports, apply automatic fixes, and format the code
 	$(PY) -m ruff check --fix-only .
@@ -82,9 +81,9 @@ format: $(VENV)/.dev ## sort imports, apply automatic fixes, and format the code
 
 env: $(VENV)/.dev ## create .venv with all development tools
 
-clean: ## remove .venv, caches and build results
-	rm -rf $(VENV) build dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache \
-	  .import_linter_cache .hypothesis
+clean: ## remove .venv, .bench, caches and build results
+	rm -rf $(VENV) .bench build dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache \
+	  .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .coverage: # if it does not exist, run the tests
@@ -104,6 +103,8 @@ endef
 
 $(VENV)/.core: $(VENV)/.made pyproject.toml $(CONSTRAINTS)
 	$(call install,.[cli],.core,and its command)
+$(VENV)/.fast: $(VENV)/.core
+	$(call install,.[fast],.fast,with compiled code)
 $(VENV)/.test: $(VENV)/.made pyproject.toml $(CONSTRAINTS)
 	$(call install,.[test],.core .test,and its test tools)
 $(VENV)/.dev: $(VENV)/.made pyproject.toml $(CONSTRAINTS)

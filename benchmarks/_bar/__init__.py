@@ -1,0 +1,1 @@
+"""Parts of ``bar.py``: the works to measure, their processes, the marks and the report."""

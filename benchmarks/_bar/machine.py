@@ -1,0 +1,83 @@
+"""The machine and the versions of a run."""
+
+import json
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from _bar.environments import PINS, Environments
+from _bar.process import SideFailed
+
+PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn", "numba", "torch")
+PEER_PACKAGES = ("pyDML", "metric-learn", "numpy", "scipy", "scikit-learn")
+VERSIONS = """
+import json, sys
+from importlib import metadata
+found = {"Python": ".".join(map(str, sys.version_info[:3]))}
+for name in sys.argv[1:]:
+    try:
+        found[name] = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        pass
+print(json.dumps(found))
+"""
+
+
+def processor() -> str:
+    """Return the name of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def versions() -> dict[str, str]:
+    """Return the versions in this Python."""
+    found = {"Python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def peer_versions(environments: Environments) -> dict[str, dict[str, str] | str]:
+    """Return the versions in the environments of the peers, or why there are none."""
+    found: dict[str, dict[str, str] | str] = {}
+    for library in PINS:
+        try:
+            command = environments.python(library)
+            done = subprocess.run(
+                [*command, "-c", VERSIONS, *PEER_PACKAGES],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            found[library] = json.loads(done.stdout)
+        except SideFailed as error:
+            found[library] = str(error)
+        except (OSError, subprocess.CalledProcessError) as error:
+            found[library] = f"not installed: {error}"
+    return found
+
+
+def description(environments: Environments) -> dict[str, Any]:
+    """Return the machine and all versions."""
+    return {
+        "processor": processor(),
+        "cores": cores(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "versions": versions(),
+        "peers": peer_versions(environments),
+    }

@@ -1,0 +1,145 @@
+"""The limit: only the matrix products and passes that a work cannot do without.
+
+Each function makes the products on arrays of the same sizes as the work, in float64, by blocks of
+rows, and with the BLAS of this Python. What else the work does (exponentials, selection, sorting,
+a solver's own steps) is left out, so no implementation by these products can be faster.
+"""
+
+import time
+from functools import wraps
+
+import numpy as np
+from scipy.spatial import KDTree
+
+BLOCK_ROWS = 512
+LEAST_SECONDS = 0.05  # short products are repeated, because waking the threads takes time, too
+
+
+def averaged(prepare):
+    """Let the call of a side repeat its products, and return their mean time."""
+
+    @wraps(prepare)
+    def prepare_averaged(arrays, **options):
+        products = prepare(arrays, **options)
+
+        def call():
+            started, n_calls, seconds = time.perf_counter(), 0, 0.0
+            while seconds < LEAST_SECONDS:
+                results = products()
+                n_calls += 1
+                seconds = time.perf_counter() - started
+            return results | {"seconds": seconds / n_calls}
+
+        products()  # the first call starts the threads
+        return call
+
+    return prepare_averaged
+
+
+def blocks(n):
+    """Yield slices that cover n rows."""
+    return (slice(i, i + BLOCK_ROWS) for i in range(0, n, BLOCK_ROWS))
+
+
+@averaged
+def all_pairs(arrays, *, k=None):
+    """One evaluation over all pairs: map, inner products, weighted sums, and gradient."""
+    X = np.ascontiguousarray(arrays["X"], dtype=np.float64)
+    L = np.eye(k or X.shape[1], X.shape[1])
+
+    def call():
+        Z = X @ L.T
+        sums = np.empty_like(Z)
+        for rows in blocks(len(X)):
+            sums[rows] = (Z[rows] @ Z.T) @ Z
+        return {"gradient": sums.T @ X}
+
+    return call
+
+
+@averaged
+def map_and_gradient(arrays, *, k=None):
+    """One evaluation of a sum over few pairs: map all samples, and compute the gradient."""
+    X = np.ascontiguousarray(arrays["X"], dtype=np.float64)
+    L = np.eye(k or X.shape[1], X.shape[1])
+
+    def call():
+        Z = X @ L.T
+        return {"gradient": Z.T @ X}
+
+    return call
+
+
+@averaged
+def listed_pairs(arrays):
+    """One evaluation of a sum over listed pairs: map the differences, and compute the gradient."""
+    X, rows = arrays["X"], arrays["rows"]
+    V = X[rows[:, 0]] - X[rows[:, 1]]
+    M = np.eye(X.shape[1])
+
+    def call():
+        return {"gradient": V.T @ (V @ M)}
+
+    return call
+
+
+@averaged
+def inner_products(arrays, *, names=("X",), passes=1):
+    """All inner products of the samples, for a search or for distances."""
+    X = [np.ascontiguousarray(arrays[name], dtype=np.float64) for name in names]
+
+    def call():
+        total = 0.0
+        for _ in range(passes):
+            for each in X:
+                for rows in blocks(len(each)):
+                    total += (each[rows] @ each.T)[0, 0]
+        return {"total": total}
+
+    return call
+
+
+@averaged
+def kernel_and_products(arrays, *, k):
+    """The kernel matrix, and one product of it with k vectors."""
+    X = np.ascontiguousarray(arrays["X"], dtype=np.float64)
+    X = X / (np.abs(X).max() * X.shape[1])  # so that exp does not overflow
+    V = np.random.default_rng(0).normal(size=(len(X), k))
+
+    def call():
+        K = np.empty((len(X), len(X)))
+        for rows in blocks(len(X)):
+            np.exp(X[rows] @ X.T, out=K[rows])
+        return {"product": K @ V}
+
+    return call
+
+
+@averaged
+def square_and_multiply(arrays, *, k, n=None):
+    """Square a matrix of distances once, and multiply it by k vectors."""
+    D = arrays["D"] if "D" in arrays else np.ones((n or len(arrays["X"]),) * 2)
+    V = np.random.default_rng(0).normal(size=(len(D), k))
+
+    def call():
+        product = np.empty_like(V)
+        for rows in blocks(len(D)):
+            product[rows] = np.square(D[rows]) @ V
+        return {"product": product}
+
+    return call
+
+
+@averaged
+def neighborhoods(arrays, *, n_neighbors, eigen):
+    """Find the neighbours by a tree, and solve one small system or eigenproblem for each sample."""
+    X = arrays["X"]
+
+    def call():
+        indices = KDTree(X).query(X, n_neighbors + 1, workers=-1)[1][:, 1:]
+        V = X[indices] - X[:, None]
+        gram = V @ V.transpose(0, 2, 1) + 0.1 * np.eye(n_neighbors)
+        ones = np.ones((len(X), n_neighbors, 1))
+        return {"found": np.linalg.eigh(gram)[1] if eigen else np.linalg.solve(gram, ones)}
+
+    return call
