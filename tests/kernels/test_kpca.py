@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from estimators import host
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.spatial.distance import pdist
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel

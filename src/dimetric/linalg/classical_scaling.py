@@ -212,9 +212,9 @@ def _gram_product(D: Array, *, power: int = 2) -> Product:
 def centred_product(K: Array | PackedSymmetric, *, power: int = 1) -> Product:
     r"""Return a function that maps V to :math:`J K^p J V`, with :math:`J = I - \frac1n 1 1^T`.
 
-    The power, 1 or 2, is taken entrywise, and must be 1 if K is packed. K is symmetric. For K on the host,
-    only its upper triangle is read and no other matrix of its size is formed. V and the result are
-    on the host.
+    The power, 1 or 2, is taken entrywise, and must be 1 if K is packed. K is symmetric. For many
+    samples on the host, only the upper triangle of K is read and no other matrix of its size is
+    formed. V and the result are on the host.
     """
     product = _product(K, power)
 

@@ -64,9 +64,10 @@ class LLE(Embedding):
     method : {"standard", "modified", "hessian", "ltsa"}, default="standard"
         Definition of the matrix M, as described above.
     eigen_solver : {"auto", "arpack", "dense"}, default="auto"
-        ``"arpack"`` uses Lanczos iterations with a factorisation of the sparse matrix I - W, or of M
-        for the other methods. ``"dense"`` computes all eigenvectors of a dense M. ``"auto"`` uses ``"dense"`` if there are at most 200
-        samples, or at most ``4 * n_components``.
+        ``"arpack"`` uses Lanczos iterations with a factorisation of the sparse matrix I - W, or of
+        M if the method is not ``"standard"``. ``"dense"`` computes all eigenvectors of a dense M.
+        ``"auto"`` uses ``"dense"`` if there are at most 200 samples, or at most
+        ``4 * n_components``.
 
     Attributes
     ----------
