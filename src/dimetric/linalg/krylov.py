@@ -8,6 +8,7 @@ import numpy as np
 from dimetric._warnings import warn
 from dimetric.linalg.spectral import fixed_signs
 
+MIN_BLOCK_VECTORS = 8  # a product with 8 vectors takes hardly longer than one with 4
 MAX_BLOCK_VECTORS = 16  # vectors per product; more take longer than they save
 MAX_BASIS_VECTORS = 384  # exceeded only if k is large; n / 4 if n is small
 MIN_VECTORS_PER_EIGENPAIR = 6  # vectors that the basis can hold, for each eigenpair
@@ -75,7 +76,7 @@ def largest_eigenvectors(
     >>> largest_eigenvectors(lambda V: diagonal[:, None] * V, 100, 2).values
     array([99., 98.])
     """
-    block = min(k + 2, MAX_BLOCK_VECTORS)
+    block = min(max(k + 2, MIN_BLOCK_VECTORS), MAX_BLOCK_VECTORS)
     found = _block_lanczos(product, n, k, block, tol, noise)
     if block <= k and _may_be_equal(found, block, noise):
         found = _block_lanczos(product, n, k, k + 2, tol, noise)
