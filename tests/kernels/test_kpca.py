@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from estimators import host
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
@@ -408,3 +408,24 @@ def test_the_kernel_is_not_copied_for_few_components(monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.7 * K.nbytes
+
+
+@pytest.mark.parametrize("n", [300, 600, 1100])
+@pytest.mark.parametrize("k", [2, 30])
+def test_few_components_match_the_eigenvectors_of_the_centred_kernel(n, k, rng):
+    X = rng.normal(size=(n, 3))
+    kpca = KPCA(k, kernel=Kernel(gamma=0.3)).fit(X)
+    J = np.eye(n) - 1 / n
+    values, V = np.linalg.eigh(J @ np.exp(-0.3 * cdist(X, X, "sqeuclidean")) @ J)
+    values, V = values[::-1][:k], V[:, ::-1][:, :k]
+    assert_allclose(kpca.eigenvalues_, values, rtol=0, atol=1e-9 * values[0])
+    Z = kpca.transform(X)
+    assert_allclose(np.abs(np.sum(Z * V, axis=0)), np.sqrt(values), atol=1e-6 * values[0] ** 0.5)
+
+
+def test_equal_eigenvalues_are_all_found():
+    """The kernel of 40 far clusters of equal size has one eigenvalue 39 times after centring."""
+    X = np.repeat(100.0 * np.eye(40), 30, axis=0)
+    with pytest.warns(UserWarning, match="components have no variance"):
+        kpca = KPCA(45, kernel=Kernel(gamma=1.0)).fit(X)
+    assert_allclose(kpca.eigenvalues_, np.r_[np.full(39, 30.0), np.zeros(6)], atol=1e-8)

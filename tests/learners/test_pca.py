@@ -438,3 +438,15 @@ def test_mle_errors():
             PCA("mle", svd_solver=solver).fit(X)
     with pytest.raises(ValueError, match="'n_components' parameter of PCA must be"):
         PCA("most").fit(X)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_samples_mapped_in_blocks_equal_centred_products(dtype, rng):
+    """Samples are centred before the product, which keeps digits if the mean is large."""
+    X = (1e3 + rng.normal(size=(30_001, 12))).astype(dtype)
+    pca = PCA(3).fit(X)
+    expected = (X - pca.offset_) @ pca.components_.T
+    Z = pca.transform(X)
+    assert Z.dtype == X.dtype
+    np.testing.assert_allclose(Z, expected, rtol=0, atol=40 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(pca.transform(X[::-3]), expected[::-3], rtol=0, atol=1e-5)

@@ -21,6 +21,10 @@ SPECTRA = {
     "all negative": lambda rng: -rng.uniform(50, 100, N),
     "negative ones stand out": lambda rng: np.r_[1, 0.5, -rng.uniform(50, 100, N - 2)],
     "a double eigenvalue": lambda rng: np.r_[1, 1, rng.uniform(-1, 0.9, N - 2)],
+    "30 equal eigenvalues": lambda rng: np.r_[np.ones(30), rng.uniform(-1, 0.9, N - 30)],
+    "30 equal ones that are not the largest": lambda rng: np.r_[
+        2, 1.5, np.ones(30), rng.uniform(-1, 0.9, N - 32)
+    ],
     "falling": lambda rng: np.logspace(0, -12, N),
     "semicircle": lambda rng: np.linalg.eigvalsh(rng.normal(size=(N, N)) + np.eye(N)),
     "tiny": lambda rng: 1e-120 * rng.uniform(0, 1, N) ** 4,
@@ -28,7 +32,7 @@ SPECTRA = {
 }
 
 
-@pytest.mark.parametrize("k", [1, 2, 7])
+@pytest.mark.parametrize("k", [1, 2, 7, 25])
 @pytest.mark.parametrize("spectrum", SPECTRA)
 def test_eigenpairs_match_the_known_spectrum(spectrum, k, rng):
     values = SPECTRA[spectrum](rng)

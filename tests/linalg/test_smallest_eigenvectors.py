@@ -56,3 +56,57 @@ def test_matrix_of_size_2():
     values, V = smallest_eigenvectors(M, 1, dense=True)
     np.testing.assert_allclose(values, 2)
     np.testing.assert_allclose(np.abs(V), 0.5**0.5)
+
+
+def root_of_averages(n, rng, d=5, k=6):
+    """Return I - W, where each row of W averages random neighbours with weights of either sign."""
+    columns = np.argsort(rng.normal(size=(n, n)) + 1e9 * np.eye(n), axis=1)[:, :k]
+    weights = rng.normal(1, 0.8, size=(n, k))
+    weights /= weights.sum(axis=1, keepdims=True)
+    rows = np.repeat(np.arange(n), k)
+    W = sparse.csr_array((weights.ravel(), (rows, columns.ravel())), shape=(n, n))
+    return (sparse.eye_array(n) - W).tocsr()
+
+
+@pytest.mark.parametrize("k", [1, 5])
+def test_a_root_gives_the_dense_eigenvectors(k, rng):
+    R = root_of_averages(300, rng)
+    M = (R.T @ R).tocsc()
+    expected, vectors = np.linalg.eigh(M.toarray())
+    values, V = smallest_eigenvectors(M, k, root=R)
+    np.testing.assert_allclose(values, expected[1 : k + 1], rtol=1e-8)
+    np.testing.assert_allclose(V @ V.T, np.eye(k), atol=1e-10)
+    np.testing.assert_allclose(V.sum(axis=1), 0, atol=1e-10)
+    overlap = np.linalg.svd(V @ vectors[:, 1 : k + 1], compute_uv=False)
+    np.testing.assert_allclose(overlap, 1, atol=1e-9)
+
+
+def test_a_root_with_samples_that_no_row_uses_and_one_closed_group(rng):
+    # The first 50 samples are in no other row, so the left null vector is 0 there.
+    n, free = 300, 50
+    R = root_of_averages(n, rng).tolil()
+    inner = root_of_averages(n - free, rng)
+    R[:free, free:] = sparse.random_array((free, n - free), density=0.02, rng=rng)
+    R[:free, :free] = sparse.eye_array(free)
+    R[free:, :free] = 0
+    R[free:, free:] = inner
+    R = R.tocsr()
+    R = (R - sparse.diags_array(R.sum(axis=1))).tocsr()  # R 1 = 0
+    M = (R.T @ R).tocsc()
+    expected = np.linalg.eigvalsh(M.toarray())
+    values, V = smallest_eigenvectors(M, 3, root=R)
+    np.testing.assert_allclose(values, expected[1:4], rtol=1e-7)
+    np.testing.assert_allclose(M @ V.T, V.T * values, atol=1e-10)
+
+
+def test_a_root_with_several_closed_groups_has_several_null_vectors(rng):
+    blocks = [root_of_averages(150, rng), root_of_averages(150, rng)]
+    R = sparse.block_diag(blocks, format="csr").tolil()
+    R[0, 200], R[0, 0] = -0.5, R[0, 0] + 0.5  # one row links the groups, so one stays closed
+    chain = sparse.block_diag([R.tocsr(), root_of_averages(100, rng)], format="csr")
+    M = (chain.T @ chain).tocsc()
+    values, V = smallest_eigenvectors(M, 2, root=chain)
+    expected = np.linalg.eigvalsh(M.toarray())
+    np.testing.assert_allclose(values, expected[1:3], atol=1e-10)
+    assert values[0] < 1e-10 < values[1]
+    np.testing.assert_allclose(V @ V.T, np.eye(2), atol=1e-9)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
+import scipy.linalg
 
 from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
@@ -31,15 +32,19 @@ from dimetric.kernels._factor import (
     row_means,
 )
 from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction
-from dimetric.linalg.classical_scaling import DENSE_SAMPLES, Product, centred_product
-from dimetric.linalg.krylov import largest_eigenvectors
+from dimetric.linalg.classical_scaling import (
+    DENSE_SAMPLES,
+    MIN_SAMPLES_PER_COORDINATE,
+    Product,
+    centred_product,
+)
+from dimetric.linalg.krylov import LargestEigenpairs, largest_eigenvectors
 from dimetric.linalg.principal_axes import axes_from_moments
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.linalg.symmetric import PackedSymmetric
 
-MIN_SAMPLES_PER_COORDINATE = 8  # with fewer, a factorisation is used instead of iterations
 EIGENVECTOR_TOL = 1e-9  # tolerance of iterated eigenvectors in float64
 PIVOTS_PER_COORDINATE = 2  # the span of k pivots contains k principal axes only approximately
 
@@ -128,7 +133,7 @@ def cholesky_coordinates(
 def is_iterative(n_components: float | None, n: int) -> bool:
     """Return whether principal coordinates are computed iteratively, by products with K only.
 
-    This is faster than a factorisation for a few coordinates of many samples.
+    This is faster than a decomposition of K for a few coordinates of many samples.
     """
     if not isinstance(n_components, Integral):
         return False
@@ -146,10 +151,12 @@ def pca_coordinates(
 
     See :func:`cholesky_coordinates` for the parameters. If :func:`is_iterative` is true, K is
     neither centred nor copied in memory, and may be a packed symmetric matrix, if there are no
-    weights.
+    weights. Otherwise, a factor of K separates its positive eigenvalues, unless K is known to have
+    no others.
     """
-    if isinstance(K, PackedSymmetric) or is_iterative(n_components, K.shape[0]):
-        return _coordinates_by_products(K, int(n_components or 0), definite, weights)
+    is_few = definite and isinstance(n_components, Integral)
+    if is_few or isinstance(K, PackedSymmetric) or is_iterative(n_components, K.shape[0]):
+        return _coordinates_of_eigenvectors(K, int(n_components or 0), definite, weights)
     factored = factor(to_host(K), definite=definite, weights=weights)
     F = factored.F
     moments = Moments.of_all(F, weights=weights, root=False)
@@ -215,23 +222,18 @@ def landmark_coordinates(
     )
 
 
-def _coordinates_by_products(
+def _coordinates_of_eigenvectors(
     K: Array | PackedSymmetric, k: int, definite: bool, weights: np.ndarray | None
 ) -> Coordinates:
-    r"""Return the first k principal coordinates, computed by products with K only.
+    r"""Return the first k principal coordinates, computed from eigenvectors of the centred K.
 
     With weights in the diagonal matrix W, they are computed from the eigenvectors V of
     :math:`W^{1/2} J K J^T W^{1/2}`. The coordinates are :math:`W^{-1/2} V \Lambda^{1/2}`.
     """
     roots = None if weights is None else np.sqrt(weights)
-    n, entries = K.shape[0], K.tiles if isinstance(K, PackedSymmetric) else K
-    with one_blas_thread():  # the products use their own threads, and the other work is small
-        tol = max(EIGENVECTOR_TOL, eps(entries) / 100)
-        noise, product = _noise(K, weights), centred_product(K)
-        if weights is not None:
-            product = _weighted_product(product, weights)
-        eigenpairs = largest_eigenvectors(product, n, k, tol=tol, noise=noise)
-        mean, largest = row_means(K, weights), float(eigenpairs.values[0])
+    entries, noise = K.tiles if isinstance(K, PackedSymmetric) else K, _noise(K, weights)
+    eigenpairs = _eigenpairs(K, k, weights, max(EIGENVECTOR_TOL, eps(entries) / 100), noise)
+    mean, largest = row_means(K, weights), float(eigenpairs.values[0])
     if not definite:  # a negative Ritz value implies a negative eigenvalue
         check_eigenvalues(eigenpairs.smallest, largest, noise)
     if largest <= noise:
@@ -257,6 +259,34 @@ def _coordinates_by_products(
         eigenvalue_sum=max(total, float(np.sum(values))),
         eigenvalues=values,
     )
+
+
+def _eigenpairs(
+    K: Array | PackedSymmetric, k: int, weights: np.ndarray | None, tol: float, noise: float
+) -> LargestEigenpairs:
+    r"""Return the k largest eigenpairs of :math:`W^{1/2} J K J^T W^{1/2}`.
+
+    The smallest eigenvalue is estimated by iterations only. Otherwise it is set to 0.
+    """
+    n = K.shape[0]
+    if isinstance(K, PackedSymmetric) or is_iterative(k, n):
+        with one_blas_thread():  # the products use their own threads, and the other work is small
+            product = centred_product(K)
+            if weights is not None:
+                product = _weighted_product(product, weights)
+            return largest_eigenvectors(product, n, k, tol=tol, noise=noise)
+    p = np.full(n, 1 / n) if weights is None else weights / np.sum(weights)
+    A = np.array(to_host(K), dtype=np.float64)
+    mean = A @ p
+    A -= mean - p @ mean / 2
+    A -= (mean - p @ mean / 2)[:, None]
+    if weights is not None:
+        A *= np.sqrt(weights)
+        A *= np.sqrt(weights)[:, None]
+    values, V = scipy.linalg.eigh(
+        A, subset_by_index=(n - k, n - 1), overwrite_a=True, check_finite=False
+    )
+    return LargestEigenpairs(values[::-1], fixed_signs(V[:, ::-1].T), 0.0)
 
 
 def _weighted_product(centred: Product, weights: np.ndarray) -> Product:

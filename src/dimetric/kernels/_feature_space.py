@@ -28,6 +28,7 @@ from dimetric.kernels._coordinates import (
 from dimetric.kernels._function import KernelFunction, check_precomputed, check_symmetric
 from dimetric.kernels._landmarks import first_of_equals, kmeans_landmarks, landmark_rows
 from dimetric.kernels.kernel import Kernel
+from dimetric.linalg.classical_scaling import MAX_SAMPLES_ON_ONE_THREAD
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,9 @@ def _with_all_samples(
     principal: bool,
 ) -> Coordinates:
     """Return coordinates computed from the kernel matrix of all samples."""
-    is_packed = principal and is_iterative(n_components, X.shape[0]) and function.can_pack(X)
-    if is_packed and weights is None:
+    n = X.shape[0]
+    is_large = n > MAX_SAMPLES_ON_ONE_THREAD and is_iterative(n_components, n)
+    if principal and is_large and weights is None and function.can_pack(X):
         return pca_coordinates(function.packed(X), n_components, definite=function.is_definite)
     K = function.gram(X)
     if callable(function.name):

@@ -11,7 +11,6 @@ References
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import array_api_compat as compat
 import numpy as np
@@ -26,8 +25,9 @@ from dimetric.linalg.spectral import fixed_signs
 from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
 
 BLOCK_ENTRIES = 2**19  # entries in a block of rows, which fits into a core's cache
-DENSE_SAMPLES = 512  # up to this many samples, decompose the dense matrix
-MIN_SAMPLES_PER_COORDINATE = 8  # for fewer samples per coordinate, decompose the dense matrix
+DENSE_SAMPLES = 256  # up to this many samples, decompose the dense matrix
+MIN_SAMPLES_PER_COORDINATE = 16  # for fewer samples per coordinate, decompose the dense matrix
+MAX_SAMPLES_ON_ONE_THREAD = 1024  # for fewer samples, threads take longer to start than to work
 ARNOLDI_VECTORS = 40  # size of ARPACK's basis; chosen by experiment
 
 Product = Callable[[np.ndarray], np.ndarray]
@@ -212,9 +212,9 @@ def _gram_product(D: Array, *, power: int = 2) -> Product:
 def centred_product(K: Array | PackedSymmetric, *, power: int = 1) -> Product:
     r"""Return a function that maps V to :math:`J K^p J V`, with :math:`J = I - \frac1n 1 1^T`.
 
-    The power is taken entrywise, and must be 1 if K is packed. K is symmetric. For K on the host,
-    only its upper triangle is read and no other matrix of its size is formed. V and the result are
-    on the host.
+    The power, 1 or 2, is taken entrywise, and must be 1 if K is packed. K is symmetric. For many
+    samples on the host, only the upper triangle of K is read and no other matrix of its size is
+    formed. V and the result are on the host.
     """
     product = _product(K, power)
 
@@ -228,8 +228,12 @@ def centred_product(K: Array | PackedSymmetric, *, power: int = 1) -> Product:
 def _product(K: Array | PackedSymmetric, power: int) -> Product:
     if isinstance(K, PackedSymmetric):
         return SymmetricProduct(K.n, K.tile)
+    if compat.is_numpy_array(K) and len(K) <= MAX_SAMPLES_ON_ONE_THREAD:
+        powers = np.asarray(K, np.float64)
+        powers = powers * powers if power == 2 else powers
+        return lambda V: powers @ V
     if compat.is_numpy_array(K):
-        return SymmetricProduct(len(K), partial(_tile_of_powers, K, power))
+        return SymmetricProduct(len(K), lambda a, b: K[a, b], squared=power == 2)
     xp, rows = namespace(K), max(1, BLOCK_ENTRIES // K.shape[1])
 
     def product(V: np.ndarray) -> np.ndarray:
@@ -238,17 +242,6 @@ def _product(K: Array | PackedSymmetric, power: int) -> Product:
         return np.concatenate([to_host(block @ V_on_device) for block in blocks])
 
     return product
-
-
-def _tile_of_powers(
-    K: np.ndarray, power: int, a: slice, b: slice, buffer: np.ndarray
-) -> np.ndarray:
-    if power == 1 and K.dtype == np.float64:
-        return K[a, b]
-    buffer[...] = K[a, b]
-    if power == 2:
-        buffer *= buffer
-    return buffer
 
 
 def _squared_moments(D: Array) -> tuple[np.ndarray, float]:

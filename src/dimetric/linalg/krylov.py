@@ -8,9 +8,14 @@ import numpy as np
 from dimetric._warnings import warn
 from dimetric.linalg.spectral import fixed_signs
 
-MAX_BASIS_VECTORS = 192  # exceeded only if k is large; n / 8 if n is small
-MIN_BASIS_BLOCKS = 6  # blocks of vectors that the basis can hold; chosen by experiment
+MIN_BLOCK_VECTORS = 8  # a product with 8 vectors takes hardly longer than one with 4
+MAX_BLOCK_VECTORS = 16  # vectors per product; more take longer than they save
+MAX_BASIS_VECTORS = 384  # exceeded only if k is large; n / 4 if n is small
+MIN_VECTORS_PER_EIGENPAIR = 6  # vectors that the basis can hold, for each eigenpair
+MIN_BASIS_BLOCKS = 12  # blocks of vectors that the basis can hold
+GROWTH_BETWEEN_CHECKS = 1.15  # of the basis; decomposing the projected matrix takes time
 SMALLEST_TOLERANCE = 0.01  # relative residual of the smallest eigenvalue, which is only estimated
+EQUAL_TOLERANCE = 1e-6  # relative difference up to which eigenvalues may be equal
 MAX_PASSES = 500  # products with a block of vectors
 
 
@@ -43,9 +48,9 @@ def largest_eigenvectors(
     r"""Return the k largest eigenvalues of a symmetric matrix A and their eigenvectors.
 
     The method is a block Lanczos iteration with full orthogonalisation and thick restarts [1]_.
-    Each pass over the matrix multiplies a block of vectors: the residuals :math:`A v - \lambda v`
-    of the eigenvectors that have not converged. If the largest eigenvalues are well separated, a
-    few passes are enough.
+    From a random block of p vectors, it finds at most p eigenvectors with the same eigenvalue. If p
+    eigenvalues are found that may be equal, there may be more, so the iteration is repeated with
+    blocks of more than k vectors.
 
     Parameters
     ----------
@@ -71,77 +76,126 @@ def largest_eigenvectors(
     >>> largest_eigenvectors(lambda V: diagonal[:, None] * V, 100, 2).values
     array([99., 98.])
     """
-    block = k + 2
-    width = min(max(MIN_BASIS_BLOCKS * block, min(MAX_BASIS_VECTORS, n // 8)), n)
-    space = _Subspace(n, width)
-    new = np.linalg.qr(np.random.default_rng(0).standard_normal((n, block))).Q
+    block = min(max(k + 2, MIN_BLOCK_VECTORS), MAX_BLOCK_VECTORS)
+    found = _block_lanczos(product, n, k, block, tol, noise)
+    if block <= k and _may_be_equal(found, block, noise):
+        found = _block_lanczos(product, n, k, k + 2, tol, noise)
+    return found
+
+
+def _may_be_equal(found: LargestEigenpairs, p: int, noise: float) -> bool:
+    """Return whether p of the eigenvalues may be equal. Those that may be 0 do not count."""
+    values, size = found.values, max(abs(float(found.values[0])), abs(found.smallest))
+    close = values[: 1 - p] - values[p - 1 :] <= EQUAL_TOLERANCE * size
+    return bool(np.any(close & (values[: 1 - p] > noise)))
+
+
+def _block_lanczos(
+    product: Callable[[np.ndarray], np.ndarray],
+    n: int,
+    k: int,
+    block: int,
+    tol: float,
+    noise: float,
+) -> LargestEigenpairs:
+    """Return the largest eigenpairs that an iteration with blocks of `block` vectors finds."""
+    width = max(
+        MIN_BASIS_BLOCKS * block, MIN_VECTORS_PER_EIGENPAIR * k, min(MAX_BASIS_VECTORS, n // 4)
+    )
+    # The next block must fit beside the basis, even if the basis is full.
+    space = _KrylovSpace(n, min(width, n - block), block)
+    next_check = 0.0
     for _ in range(MAX_PASSES):
-        m = space.add(new, product(new))
-        values, S = space.eigenpairs()
-        # The k largest, further ones that may still overtake them, and the smallest.
-        checked = np.r_[: min(2 * block, m - 1), m - 1]
-        V, residuals = space.vectors_and_residuals(values[checked], S[:, checked])
-        norms = np.linalg.norm(residuals, axis=0)
+        space.extend(product(space.new))
+        is_full = space.size + block > space.width
+        if space.size < next_check and not is_full:
+            continue
+        next_check = GROWTH_BETWEEN_CHECKS * space.size
+        values, S, norms = space.ritz_pairs()
         largest = float(np.abs(values).max())
-        tolerances = np.where(checked == m - 1, SMALLEST_TOLERANCE, tol)
-        unconverged = norms > np.maximum(tolerances * largest, noise)
-        if not unconverged[:k].any() and not unconverged[-1]:
+        limits = np.full(len(norms), max(tol * largest, noise))
+        limits[-1] = max(SMALLEST_TOLERANCE * largest, noise)
+        converged = norms <= limits
+        if len(values) > k and converged[:k].all() and converged[-1]:
             break
-        if m + block > width:
-            kept = np.r_[: width // 2, m - 1]
+        if is_full:
+            kept = np.r_[: space.width // 2, len(values) - 1]
             space.restart(values[kept], S[:, kept])
-        new = space.extension(residuals[:, np.flatnonzero(unconverged)[:block]])
+            next_check = 0.0
     else:
-        _warn_not_converged(k, norms[:k].max() / largest)
-    return LargestEigenpairs(values[:k], fixed_signs(V[:, :k].T), float(values[-1]))
+        values, S, norms = space.ritz_pairs()
+        _warn_not_converged(k, norms[:k].max() / float(np.abs(values).max()))
+    V = space.vectors(S[:, :k])
+    return LargestEigenpairs(values[:k], fixed_signs(V.T), float(values[-1]))
 
 
-class _Subspace:
-    """An orthonormal basis Q of a subspace, its image A Q, and the projection H = Q^T A Q."""
+class _KrylovSpace:
+    """An orthonormal basis Q, the projection H = Q^T A Q, and the next block of vectors.
 
-    def __init__(self, n: int, width: int) -> None:
+    The basis satisfies :math:`A Q = Q H + N R E^T`, where N is the next block and the columns of E
+    are the last columns of the identity. So the residual of an approximate eigenvector Q s is
+    N R times the last entries of s.
+    """
+
+    def __init__(self, n: int, width: int, block: int) -> None:
+        self.width, self.size = width, 0
         # Allocated once, because allocating memory takes as long as a product.
-        self._basis, self._images = (np.empty((n, width), order="F") for _ in range(2))
+        self._basis = np.empty((n, width), order="F")
         self._H = np.zeros((width, width))
-        self.size = 0
+        self._first_coupled = 0  # first column of the basis that A maps into the next block
+        self.new = np.linalg.qr(np.random.default_rng(0).standard_normal((n, block))).Q
 
-    def add(self, new: np.ndarray, images: np.ndarray) -> int:
-        """Add orthonormal vectors to the basis, with their images under A. Return the new size."""
-        old, m = self.size, self.size + new.shape[1]
-        self._basis[:, old:m], self._images[:, old:m] = new, images
-        self._H[:m, old:m] = self._basis[:, :m].T @ self._images[:, old:m]
-        self._H[old:m, :old] = self._H[:old, old:m].T
-        self.size = m
-        return m
+    def extend(self, images: np.ndarray) -> None:
+        """Add the next block to the basis, given its images under A."""
+        old, m = self.size, self.size + self.new.shape[1]
+        self._basis[:, old:m] = self.new
+        Q, coupled = self._basis[:, :m], slice(self._first_coupled, m)
+        C = np.zeros((m, m - old))
+        C[coupled] = Q[:, coupled].T @ images
+        new, R = _orthonormalised(images - Q[:, coupled] @ C[coupled])
+        # Rounding errors leave small components along the whole basis.
+        correction = Q.T @ new
+        C += correction @ R
+        new, R_corrected = _orthonormalised(new - Q @ correction)
+        if np.abs(np.diagonal(R_corrected)).min() < 0.5:  # A maps the basis into itself
+            new = np.linalg.qr(new - Q @ (Q.T @ new)).Q
+        self.new, self._R = new, R_corrected @ R
+        self._H[:m, old:m] = C
+        self._H[old:m, :old] = C[:old].T
+        self.size, self._first_coupled = m, old
 
-    def eigenpairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the eigenvalues of H in descending order, and its eigenvectors as columns."""
+    def ritz_pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the eigenvalues of H, descending, its eigenvectors, and the residual norms."""
         H = self._H[: self.size, : self.size]
         values, S = np.linalg.eigh((H + H.T) / 2)
-        return values[::-1], S[:, ::-1]
+        values, S = values[::-1], S[:, ::-1]
+        return values, S, np.linalg.norm(self._R @ S[self.size - len(self._R) :], axis=0)
 
-    def vectors_and_residuals(
-        self, values: np.ndarray, S: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the approximate eigenvectors V = Q S and the residuals A V - V diag(values)."""
-        V = self._basis[:, : self.size] @ S
-        return V, self._images[:, : self.size] @ S - V * values
+    def vectors(self, S: np.ndarray) -> np.ndarray:
+        """Return Q S."""
+        return self._basis[:, : self.size] @ S
 
     def restart(self, values: np.ndarray, S: np.ndarray) -> None:
-        """Reduce the subspace to the span of the approximate eigenvectors Q S."""
+        """Reduce the basis to the approximate eigenvectors Q S."""
         kept = len(values)
-        for A in (self._basis, self._images):
-            A[:, :kept] = A[:, : self.size] @ S
+        self._basis[:, :kept] = self.vectors(S)
         self._H[:kept, :kept] = np.diag(values)
-        self.size = kept
+        self.size, self._first_coupled = kept, 0
 
-    def extension(self, R: np.ndarray) -> np.ndarray:
-        """Return orthonormal vectors that extend the basis to the span of the basis and R."""
-        basis = self._basis[:, : self.size]
-        new = R / np.linalg.norm(R, axis=0)
-        for _ in range(2):  # one pass is inaccurate if R is nearly in the subspace
-            new = np.linalg.qr(new - basis @ (basis.T @ new)).Q
-        return new
+
+def _orthonormalised(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return orthonormal columns Q and a triangular matrix R with W = Q R.
+
+    Cholesky factors are faster than a QR decomposition, but only accurate if W is well conditioned.
+    """
+    try:
+        L = np.linalg.cholesky(W.T @ W)
+    except np.linalg.LinAlgError:
+        return np.linalg.qr(W)
+    lengths = np.diagonal(L)
+    if not lengths.min() > 1e-3 * lengths.max():
+        return np.linalg.qr(W)
+    return W @ np.linalg.inv(L).T, L.T
 
 
 def _warn_not_converged(k: int, residual: float) -> None:

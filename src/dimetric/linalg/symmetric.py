@@ -12,7 +12,8 @@ TILE_SIZE = 256  # rows and columns of a tile, which fits into a core's cache
 N_PARTIAL_SUMS = 8  # fixed, so that results do not depend on the number of threads
 MAX_VECTORS = 64  # vectors multiplied at once; each needs N_PARTIAL_SUMS * n numbers
 
-Tile = Callable[[slice, slice, np.ndarray], np.ndarray]
+
+Tile = Callable[[slice, slice], np.ndarray]
 
 
 def upper_tiles(n: int) -> list[tuple[slice, slice]]:
@@ -88,15 +89,11 @@ class PackedSymmetric:
             if a == b
         )
 
-    def tile(self, a: slice, b: slice, buffer: np.ndarray) -> np.ndarray:
-        """Return a tile in float64. This is the `tile` argument of :class:`SymmetricProduct`."""
+    def tile(self, a: slice, b: slice) -> np.ndarray:
+        """Return a tile. This is the `tile` argument of :class:`SymmetricProduct`."""
         i, j, n_blocks = a.start // TILE_SIZE, b.start // TILE_SIZE, -(-self.n // TILE_SIZE)
         stored = self.tiles[i * n_blocks - i * (i - 1) // 2 + j - i]
-        stored = stored[: buffer.shape[0], : buffer.shape[1]]
-        if stored.dtype == buffer.dtype:
-            return stored
-        buffer[...] = stored
-        return buffer
+        return stored[: a.stop - a.start, : b.stop - b.start]
 
 
 class SymmetricProduct:
@@ -107,19 +104,20 @@ class SymmetricProduct:
     n : int
         Number of rows and columns of K.
     tile : callable
-        ``tile(a, b, buffer)`` returns ``K[a, b]`` in float64. It may use `buffer`, an array of the
-        same shape, for the result. Several threads call it.
+        ``tile(a, b)`` returns ``K[a, b]``, which is not changed. Several threads call it.
+    squared : bool, default=False
+        Multiply by the matrix of squared entries instead. Powers are computed in float64.
 
     Examples
     --------
     >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
-    >>> SymmetricProduct(2, lambda a, b, buffer: K[a, b])(np.eye(2))
+    >>> SymmetricProduct(2, lambda a, b: K[a, b])(np.eye(2))
     array([[2., 1.],
            [1., 3.]])
     """
 
-    def __init__(self, n: int, tile: Tile) -> None:
-        self._tile = tile
+    def __init__(self, n: int, tile: Tile, *, squared: bool = False) -> None:
+        self._tile, self._squared = tile, squared
         self._positions = upper_tiles(n)
         self._n_sums = min(N_PARTIAL_SUMS, len(self._positions))
         self._workspace = np.empty(0)  # reused: allocating memory takes as long as a product
@@ -130,21 +128,31 @@ class SymmetricProduct:
         if p > MAX_VECTORS:
             return np.hstack([self(V[:, j : j + MAX_VECTORS]) for j in range(0, p, MAX_VECTORS)])
         V = np.ascontiguousarray(V)
-        if self._workspace.size < self._n_sums * n * p:
-            self._workspace = np.empty(self._n_sums * n * p)
-        sums = self._workspace[: self._n_sums * n * p].reshape(self._n_sums, n, p)
+        size = self._n_sums * n * p
+        if self._workspace.size < size:
+            self._workspace = np.empty(size)
+        sums = self._workspace[:size].reshape(self._n_sums, n, p)
 
         def work(sum_indices: Iterator[int]) -> None:
-            buffer = np.empty((TILE_SIZE, TILE_SIZE))
             for index in sum_indices:
-                total = sums[index]
-                total[...] = 0.0
-                for a, b in self._positions[index::N_PARTIAL_SUMS]:
-                    stop_if_interrupted()
-                    values = self._tile(a, b, buffer[: a.stop - a.start, : b.stop - b.start])
-                    total[a] += values @ V[b]
-                    if a != b:
-                        total[b] += values.T @ V[a]
+                sums[index] = 0.0
+                self._add_products(V, sums[index], self._positions[index::N_PARTIAL_SUMS])
 
         run_on_threads(work, range(self._n_sums), shared_queue=True)
         return np.sum(sums, axis=0)
+
+    def _add_products(
+        self, V: np.ndarray, total: np.ndarray, positions: list[tuple[slice, slice]]
+    ) -> None:
+        """Add the products of the tiles at the given positions."""
+        buffer = np.empty((TILE_SIZE, TILE_SIZE))
+        for a, b in positions:
+            stop_if_interrupted()
+            values = self._tile(a, b)
+            if self._squared or values.dtype != np.float64:
+                block = buffer[: a.stop - a.start, : b.stop - b.start]
+                block[...] = values
+                values = np.multiply(block, block, out=block) if self._squared else block
+            total[a] += values @ V[b]
+            if a != b:
+                total[b] += values.T @ V[a]

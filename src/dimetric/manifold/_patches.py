@@ -100,7 +100,7 @@ def alignment_matrix(
     M : csc_array of shape (n, n)
         Symmetric and positive semidefinite, with :math:`M 1 = 0`.
     """
-    n, k = neighbors.shape
+    n = len(neighbors)
     if method == "ltsa":
         return _sum_of_patches(
             partial(tangent_patch, n_components=n_components), X, _patch_members(neighbors)
@@ -119,11 +119,21 @@ def alignment_matrix(
         limit = _null_ratio(X, neighbors, n_components)
         patch = partial(modified_patch, n_components=n_components, reg=reg, limit=limit)
         return _sum_of_patches(patch, X, _patch_members(neighbors))
+    return squared_root(reconstruction_root(X, neighbors, reg))
+
+
+def reconstruction_root(X: np.ndarray, neighbors: np.ndarray, reg: float) -> Any:
+    r"""Return the matrix :math:`R = I - W` of the method "standard", with :math:`M = R^T R`."""
+    n, k = neighbors.shape
     weights = reconstruction_weights(X, X, neighbors, reg)
     values = np.hstack([np.ones((n, 1)), -weights]).ravel()
     starts = np.arange(0, n * (k + 1) + 1, k + 1)
-    R = sparse.csr_array((values, _patch_members(neighbors).ravel(), starts), shape=(n, n))
-    return (R.T.tocsr() @ R).T  # symmetric: transposing only changes the format to CSC
+    return sparse.csr_array((values, _patch_members(neighbors).ravel(), starts), shape=(n, n))
+
+
+def squared_root(R: Any) -> Any:
+    """Return the matrix ``R.T @ R`` in the format CSC."""
+    return (R.T.tocsr() @ R).T  # symmetric: transposing only changes the format
 
 
 def tangent_patch(P: np.ndarray, n_components: int) -> np.ndarray:

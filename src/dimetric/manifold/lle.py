@@ -14,7 +14,12 @@ from dimetric._warnings import warn
 from dimetric.learners.pca import PCA
 from dimetric.linalg.smallest_eigenvectors import smallest_eigenvectors
 from dimetric.manifold._embedding import Embedding
-from dimetric.manifold._patches import alignment_matrix, reconstruction_weights
+from dimetric.manifold._patches import (
+    alignment_matrix,
+    reconstruction_root,
+    reconstruction_weights,
+    squared_root,
+)
 from dimetric.neighbors.graph import directed
 from dimetric.neighbors.metric_search import metric_neighbors
 from dimetric.supervision.labels import Supervision
@@ -59,9 +64,10 @@ class LLE(Embedding):
     method : {"standard", "modified", "hessian", "ltsa"}, default="standard"
         Definition of the matrix M, as described above.
     eigen_solver : {"auto", "arpack", "dense"}, default="auto"
-        ``"arpack"`` uses Lanczos iterations with a factorisation of the sparse M. ``"dense"``
-        computes all eigenvectors of a dense M. ``"auto"`` uses ``"dense"`` if there are at most 200
-        samples, or at most ``4 * n_components``.
+        ``"arpack"`` uses Lanczos iterations with a factorisation of the sparse matrix I - W, or of
+        M if the method is not ``"standard"``. ``"dense"`` computes all eigenvectors of a dense M.
+        ``"auto"`` uses ``"dense"`` if there are at most 200 samples, or at most
+        ``4 * n_components``.
 
     Attributes
     ----------
@@ -160,11 +166,16 @@ class LLE(Embedding):
     ) -> tuple[np.ndarray, float]:
         """Return the coordinates of one connected component, and the sum of their eigenvalues."""
         n, k = len(points), int(self.n_components)
-        M = alignment_matrix(points, neighbors, k, method=self.method, reg=self.reg)
+        R = None
+        if self.method == "standard":
+            R = reconstruction_root(points, neighbors, self.reg)
+            M = squared_root(R)
+        else:
+            M = alignment_matrix(points, neighbors, k, method=self.method, reg=self.reg)
         n_vectors = min(k, n - 1)  # a small connected component has fewer vectors
         small = n <= MAX_DENSE_SAMPLES or n <= DENSE_SAMPLES_PER_VECTOR * n_vectors
         dense = small if self.eigen_solver == "auto" else self.eigen_solver == "dense"
-        values, V = smallest_eigenvectors(M, n_vectors, dense=dense or n_vectors >= n - 1)
+        values, V = smallest_eigenvectors(M, n_vectors, dense=dense or n_vectors >= n - 1, root=R)
         return np.pad(V.T, [(0, 0), (0, k - n_vectors)]), float(values.sum())
 
     def _checked_neighbors(self, n: int, d: int, n_distinct: int) -> int:
