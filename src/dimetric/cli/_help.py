@@ -36,9 +36,8 @@ EXAMPLES = {
     ),
     "neighbors": ("dimetric neighbors wine.dimetric wine.csv --row 5",),
     "adapt": (
-        "dimetric adapt --queries q.parquet --documents d.parquet --relevance clicks.csv "
-        "--out a.dimetric",
-        "dimetric adapt --beir scifact --sides both --out scifact.dimetric",
+        "dimetric adapt --beir scifact --out scifact.dimetric",
+        "dimetric adapt --beir shop --groups topic --sides both --out shop.dimetric",
     ),
     "info": ("dimetric info wine.dimetric",),
     "export": (
