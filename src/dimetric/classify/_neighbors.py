@@ -1,5 +1,6 @@
 """Search for the nearest training samples."""
 
+from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ from dimetric.classify._softmax import RowLoss, leave_one_out_temperature, softm
 from dimetric.classify._training import Training
 from dimetric.classify._votes import Weights, weight_function
 from dimetric.classify._weights import relative_weights
+from dimetric.neighbors.index import NeighborIndex
 from dimetric.neighbors.metric_search import Metric, is_euclidean
 from dimetric.neighbors.queries import Queries
 from dimetric.neighbors.ties import Neighborhoods
@@ -123,16 +125,46 @@ class NeighborsEstimator(DistanceEstimator):
             queries,
             k,
             None if Z is None else points_like(self._points, Z),
-            metric=self.metric,
-            metric_params=self.metric_params,
-            is_mapped=self.learner_ is not None,
+            index=self._index,
         )
 
-    def _weighted_sums(self, X: Array | None, values: Any) -> tuple[np.ndarray, np.dtype]:
+    @property
+    def _index(self) -> NeighborIndex:
+        """The training samples, prepared for searches. ``fit`` builds the index.
+
+        Pickles and model files do not hold it, so the first search after loading builds it again.
+        """
+        index = self.__dict__.get("_search_index")
+        settings = self._points, self.metric, self.metric_params
+        if index is None or any(
+            kept is not given for kept, given in zip(index.settings, settings, strict=True)
+        ):
+            index = NeighborIndex(*settings, is_mapped=self.learner_ is not None)
+            self.__dict__["_search_index"] = index
+        return index
+
+    def _values(self) -> Any:
+        """Return :meth:`_values_of_points`, computed once for all predictions."""
+        index = self._index
+        if index.values is None:
+            index.values = self._values_of_points()
+        return index.values
+
+    @abstractmethod
+    def _values_of_points(self) -> Any:
+        """Return the values of the training samples whose weighted sums give predictions."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_search_index"}
+
+    def _weighted_sums(self, X: Array | None) -> tuple[np.ndarray, np.dtype]:
         """Return weighted sums of the values of the neighbours of samples, and their dtype.
 
         The sums of a sample have a common factor.
         """
+        check_is_fitted(self)
+        values = self._values()
         if self.weights != "softmax":
             near, k = self._neighborhoods(X)
             return near.sums(values, k, weight_function(self.weights)), near.dtype
@@ -184,6 +216,9 @@ class NeighborsEstimator(DistanceEstimator):
                 raise ValueError(class_learner_message(self, training.y)) from error
             raise
         self.n_samples_fit_ = n
+        self.__dict__.pop("_search_index", None)
+        if self.weights != "softmax":
+            self._index.build()
         # Attributes of weights are missing in models without weights.
         for name, value in (
             ("_vote_weights", relative_weights(training.weights)),

@@ -25,6 +25,7 @@ from dimetric.neighbors.euclidean_search import euclidean_neighbors
 BLOCK_ROWS = 256  # samples in a block; a multiple of CHUNK
 SPARE_CANDIDATES = 4  # candidates in addition to the k neighbours
 CHUNK = 32  # entries compared at once by vector instructions
+QUERY_CHUNK = 128  # the same for the neighbours of queries
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances; norm of padding rows
 
 
@@ -155,6 +156,46 @@ def _keep_smallest(  # type: ignore # pragma: no cover - compiled
                 if b != c and square < columns[j]:
                     _insert(squares[other], indices[other], square, i)
                     columns[j] = squares[other, -1]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+def _any_smaller(products, norms, bound):  # type: ignore # pragma: no cover - compiled
+    """Return whether a squared distance is less than a bound, by vector instructions.
+
+    LLVM vectorises this loop because it does not know the length of the arrays.
+    """
+    hits = np.int32(0)
+    for j in range(len(products)):
+        hits += np.int32(products[j] + norms[j] < bound)
+    return hits > 0
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
+    A, tiles, norms, squares, indices, first
+):
+    """Update the candidates of queries with tiles of points.
+
+    The squared distances lack the norms of the queries. The first point has the index `first`.
+    """
+    size = tiles.shape[2]
+    products = np.empty((len(A), size), np.float32)
+    for t in range(len(tiles)):
+        if len(A) == 1:
+            np.dot(A[0], tiles[t], products[0])
+        else:
+            np.dot(A, tiles[t], products)
+        for i in range(len(A)):
+            row, product = squares[i, -1], products[i]
+            for start in range(0, size, QUERY_CHUNK):
+                stop = start + QUERY_CHUNK
+                if not _any_smaller(product[start:stop], norms[t, start:stop], row):
+                    continue
+                for j in range(start, stop):
+                    square = product[j] + norms[t, j]
+                    if square < row:
+                        _insert(squares[i], indices[i], square, first + t * size + j)
+                        row = squares[i, -1]
 
 
 @njit(nogil=True, cache=True)

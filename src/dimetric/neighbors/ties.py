@@ -33,13 +33,15 @@ from scipy import sparse
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, smallest_in_rows
 from dimetric._arrays.row_order import equal_rows
+from dimetric.neighbors.index import NeighborIndex
 from dimetric.neighbors.metric_search import Metric
 from dimetric.neighbors.neighbor_block import NeighborBlock, Shares
-from dimetric.neighbors.queries import Queries, norms_of
+from dimetric.neighbors.queries import Queries
 
 MAX_DISTANCES_PER_BLOCK = 2**22  # 32 MiB in float64
 COLUMN_GROWTH = 4  # factor by which each repeated search increases the number of neighbours
 MAX_COLUMNS = 64  # largest number of neighbours in a repeated search
+MAX_GATHERED_VALUES = 2**20  # values of neighbours in memory at once
 MIN_GROUPED_QUERIES = 32  # for fewer queries, finding equal points takes longer than the search
 
 # Returns the weights of neighbours, given their distances. Both arrays have shape (n, k).
@@ -61,6 +63,10 @@ class Neighborhoods:
         A metric of :class:`sklearn.neighbors.NearestNeighbors` and its parameters.
     is_mapped : bool, default=False
         Whether the samples were mapped by a learner. See the tolerance above.
+    index : NeighborIndex, optional
+        The points, or Z if there are none, prepared by an earlier search. The metric, its
+        parameters and `is_mapped` are then those of the index. The points may be in another
+        namespace than those of the index.
 
     Examples
     --------
@@ -81,23 +87,31 @@ class Neighborhoods:
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
         is_mapped: bool = False,
+        index: NeighborIndex | None = None,
     ) -> None:
         self.k, self._n = k, Z.shape[0]
         self._excludes_self = points is None
-        groupable = metric != "precomputed" and (points is None or self._n >= MIN_GROUPED_QUERIES)
-        self._equal = equal_rows(Z if points is None else points) if groupable else None
-        equal = equal_rows(Z) if groupable and points is not None else None
-        self._equal_queries = self._equal if points is None else equal
-        spread = 0.0
-        if is_mapped:
-            all_points = Z if points is None else points
-            spread = float(np.median(norms_of(all_points, all_points, metric, metric_params)))
+        built = index is not None
+        index = index or NeighborIndex(
+            Z if points is None else points, metric, metric_params, is_mapped=is_mapped
+        )
+        many = self._n >= MIN_GROUPED_QUERIES and index.metric != "precomputed"
+        # Without an index from earlier, finding equal points pays only for many queries.
+        self._equal = index.equal if built or many or points is None else None
+        self._totals = index.totals if self._equal is not None else lambda values: values
+        equal_queries = equal_rows(Z) if many and points is not None else None
+        self._equal_queries = self._equal if points is None else equal_queries
+        on_same_points = points is index.points
+        if self._equal is not None and points is not None:
+            points = index.distinct if on_same_points else self._equal.distinct(points)
         self._query = Queries(
             Z if self._equal_queries is None else self._equal_queries.distinct(Z),
-            points if self._equal is None or points is None else self._equal.distinct(points),
-            metric,
-            metric_params,
-            spread,
+            points,
+            index.metric,
+            index.metric_params,
+            index.spread,
+            index.varies if on_same_points and index.metric != "precomputed" else None,
+            index.euclidean if built and on_same_points else None,
         )
         self._complete, self._wide = self._searched()
 
@@ -149,15 +163,12 @@ class Neighborhoods:
         sums : ndarray of shape (n, c)
         """
         n_queries = self._query.n
-        at_points = values if self._equal is None else self._equal.totals(values)
+        at_points = self._totals(values)
         sums, own = np.empty((n_queries, values.shape[1])), np.zeros(n_queries)
         rank_weights = None if weights is None else self._rank_weights(k, weights)
         for shares in self.shares(k, rank_weights):
-            block, b = shares.block, len(shares.block.queries)
-            matrix = sparse.csr_array(
-                (shares.weights, block.points, block.starts), shape=(b, at_points.shape[0])
-            )
-            sums[block.queries] = _dense(matrix @ at_points)
+            block = shares.block
+            sums[block.queries] = _weighted_sums(shares, at_points)
             if self._has_own_entries:
                 own[block.queries] = shares.weights[block.starts[:-1]]
         if self._equal_queries is not None:
@@ -306,6 +317,16 @@ class Neighborhoods:
         if self._has_own_entries:
             counts[starts[:-1]] -= 1
         return NeighborBlock(queries, starts, points, D, counts)
+
+
+def _weighted_sums(shares: Shares, values: Any) -> np.ndarray:
+    """Return the weighted sums of the values of points over the neighbours of each query."""
+    block, weights = shares.block, shares.weights
+    if isinstance(values, np.ndarray) and len(weights) * values.shape[1] <= MAX_GATHERED_VALUES:
+        # For few queries, creating a sparse matrix would take longer than the sums.
+        return np.add.reduceat(values[block.points] * weights[:, None], block.starts[:-1], axis=0)
+    shape = len(block.queries), values.shape[0]
+    return _dense(sparse.csr_array((weights, block.points, block.starts), shape=shape) @ values)
 
 
 def _dense(values: Any) -> np.ndarray:
