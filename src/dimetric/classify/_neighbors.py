@@ -42,6 +42,7 @@ class NeighborsEstimator(DistanceEstimator):
     n_samples_fit_: int
     _points: Array
 
+    _searches_points: ClassVar[bool] = True  # whether neighbours are searched among `_points`
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DistanceEstimator._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -100,7 +101,7 @@ class NeighborsEstimator(DistanceEstimator):
 
     def _neighborhoods(self, X: Array | None, n_neighbors: int | None = None) -> tuple[Any, int]:
         """Return the neighbours of samples, as :class:`Neighborhoods`, and their number."""
-        check_is_fitted(self)
+        Z = self._mapped_or_none(X)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         available = self.n_samples_fit_ - (X is None)
         if not isinstance(k, Integral) or not 1 <= k <= available:
@@ -108,13 +109,15 @@ class NeighborsEstimator(DistanceEstimator):
             raise ValueError(
                 f"n_neighbors={k} must be an int between 1 and the number of {others}, {available}."
             )
-        return self._search(self._mapped_or_none(X), int(k)), int(k)
+        return self._search(Z, int(k)), int(k)
 
     def _mapped_or_none(self, X: Array | None) -> Array | None:
         """Return mapped samples, or None if X is None. Precomputed distances are those used."""
-        Z = None if X is None else self._mapped(X)
-        rows = self._rows_used()
-        if Z is not None and rows is not None and self.metric == "precomputed":
+        if X is None:
+            check_is_fitted(self)
+            return None
+        Z, rows = self._mapped(X), self._rows_used()
+        if rows is not None and self.metric == "precomputed":
             Z = take_rows(Z.T, rows).T
         return Z
 
@@ -163,15 +166,14 @@ class NeighborsEstimator(DistanceEstimator):
 
         The sums of a sample have a common factor.
         """
-        check_is_fitted(self)
-        values = self._values()
         if self.weights != "softmax":
             near, k = self._neighborhoods(X)
-            return near.sums(values, k, weight_function(self.weights)), near.dtype
+            return near.sums(self._values(), k, weight_function(self.weights)), near.dtype
+        check_is_fitted(self)
         if X is None and self.n_samples_fit_ < 2:
             raise ValueError("Leave-one-out results require at least 2 training samples.")
         queries = self._queries(self._mapped_or_none(X))
-        return softmax_sums(queries, values, self.temperature_), queries.dtype
+        return softmax_sums(queries, self._values(), self.temperature_), queries.dtype
 
     def _queries(self, Z: Array | None) -> Queries:
         """Return mapped samples Z, or the training samples if Z is None, for a softmax vote."""
@@ -217,7 +219,7 @@ class NeighborsEstimator(DistanceEstimator):
             raise
         self.n_samples_fit_ = n
         self.__dict__.pop("_search_index", None)
-        if self.weights != "softmax":
+        if self._searches_points and self.weights != "softmax":
             self._index.build()
         # Attributes of weights are missing in models without weights.
         for name, value in (

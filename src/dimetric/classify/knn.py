@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array
 from dimetric._compat import fit_method
@@ -271,7 +270,6 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         """Return the votes for each class, for each output."""
         if self.weights != "softmax":
             return self._votes_of(*self._neighborhoods(X))
-        check_is_fitted(self)
         return self._by_output(self._weighted_sums(X)[0])
 
     def _predicted(self, near: Any, k: int, X: Array | None) -> Array:

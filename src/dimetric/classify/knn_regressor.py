@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_consistent_length
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 
 from dimetric._arrays.labels import dense_y
 from dimetric._arrays.namespaces import Array, to_host

@@ -55,6 +55,7 @@ PROBED_FEATURES = 8  # for more features, a tree of some points shows whether to
 PROBED_PART = 16  # one of this many points
 SCAN_NANOSECONDS = 7.0  # per point that a tree compares
 PAIR_NANOSECONDS, FEATURE_NANOSECONDS = 0.9, 0.022  # per point of a product
+SINGLE_EPSILON = float(np.finfo(np.float32).eps)
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances
 
 
@@ -98,9 +99,10 @@ class EuclideanIndex:
         if m == n:
             return distances, indices
         kth = self._product.scale * distances[:, -1]
-        error = (d + 6) * float(np.finfo(np.float32).eps) * (2 * np.sqrt(norms) + kth) ** 2
-        # Written so that NaN, of queries too large for single precision, is not certain.
-        certain = (rough[:, -1] + norms - error >= kth**2) & (norms < FAR_SQUARED / 4)
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = (d + 6) * SINGLE_EPSILON * (2 * np.sqrt(norms) + kth) ** 2
+            # Written so that NaN, of queries too large for single precision, is not certain.
+            certain = (rough[:, -1] + norms - error >= kth**2) & (norms < FAR_SQUARED / 4)
         if not np.all(certain):
             rows = np.flatnonzero(~certain)
             points = self._points.astype(np.float64, copy=False)
@@ -138,7 +140,7 @@ class EuclideanIndex:
         search = _keep_smallest if compiled is None else compiled.keep_smallest_of_queries
         # A few queries are divided by points instead, so that several threads share the work.
         time = n_distances * _nanoseconds_per_distance(A.shape[1])
-        n_parts = int(np.clip(time / MIN_PART_NANOSECONDS, 1, min(MAX_PARTS, len(tiles))))
+        n_parts = max(1, int(min(time / MIN_PART_NANOSECONDS, MAX_PARTS, len(tiles))))
         n_parts = n_parts if n_queries <= BLOCK_QUERIES else 1
         rough = np.full((n_parts, n_queries, m), FAR_SQUARED)
         indices = np.zeros((n_parts, n_queries, m), np.int32)
@@ -172,13 +174,12 @@ class EuclideanIndex:
         """Return the distances and indices of the k nearest candidates of every row of Q."""
         (n_queries, m), d = candidates.shape, self._points.shape[1]
         squares = np.empty((n_queries, m))
+        compiled = self._compiled(0)
+        measure = _measure if compiled is None else compiled.measure
 
         def work(tasks: Iterator[slice]) -> None:
             for b in tasks:
-                X = Q[b].astype(np.float64, copy=False)
-                near = self._points[candidates[b].ravel()].astype(np.float64, copy=False)
-                near = near.reshape(-1, m, d) - X[:, None, :]
-                np.einsum("imd,imd->im", near, near, out=squares[b])
+                measure(Q[b], self._points, candidates[b], squares[b])
 
         rows = max(1, MEASURED_VALUES // (m * d))
         if n_queries <= rows:
@@ -186,8 +187,9 @@ class EuclideanIndex:
         else:
             run_on_threads(work, list(row_blocks(n_queries, rows)), shared_queue=True)
         order = np.argsort(squares, axis=1, kind="stable")[:, :k]
-        distances = np.sqrt(np.take_along_axis(squares, order, axis=1))
-        return distances, np.take_along_axis(candidates, order, axis=1).astype(np.int64)
+        rows_of_order = np.arange(n_queries)[:, None]
+        distances = np.sqrt(squares[rows_of_order, order])
+        return distances, candidates[rows_of_order, order].astype(np.int64)
 
 
 class _CentredPoints:
@@ -237,6 +239,19 @@ def _keep_smallest(
         values, columns = smallest_in_rows(squares, min(m, squares.shape[1]))
         columns += first + group.start * TILE_POINTS
         rough[:], indices[:] = _merged([rough, values], [indices, columns], m)
+
+
+def _measure(
+    X: np.ndarray, points: np.ndarray, candidates: np.ndarray, squares: np.ndarray
+) -> None:
+    """Compute the squared distances between rows of X and their candidates.
+
+    ``numba_search.measure`` does the same. The features are summed in order, because that function
+    does so, and not by pairs as in ``np.sum``.
+    """
+    near = points[candidates.ravel()].astype(np.float64, copy=False)
+    near = near.reshape(*candidates.shape, -1) - X.astype(np.float64, copy=False)[:, None, :]
+    squares[:] = np.cumsum(near * near, axis=2)[:, :, -1]
 
 
 def _merged(

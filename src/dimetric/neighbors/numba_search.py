@@ -180,6 +180,7 @@ def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
     """
     size = tiles.shape[2]
     products = np.empty((len(A), size), np.float32)
+    hits = np.empty(QUERY_CHUNK + 1, np.int64)
     for t in range(len(tiles)):
         if len(A) == 1:
             np.dot(A[0], tiles[t], products[0])
@@ -191,11 +192,31 @@ def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
                 stop = start + QUERY_CHUNK
                 if not _any_smaller(product[start:stop], norms[t, start:stop], row):
                     continue
+                # Without a branch, finding the few entries is faster.
+                n_hits = 0
                 for j in range(start, stop):
+                    hits[n_hits] = j
+                    n_hits += np.int64(product[j] + norms[t, j] < row)
+                for j in hits[:n_hits]:
                     square = product[j] + norms[t, j]
                     if square < row:
                         _insert(squares[i], indices[i], square, first + t * size + j)
                         row = squares[i, -1]
+
+
+@njit(nogil=True, cache=True)
+def measure(X, points, candidates, squares):  # type: ignore # pragma: no cover - compiled
+    """Compute the squared distances between rows of X and their candidates in double precision.
+
+    The features are summed in order, as ``np.cumsum`` does, so that NumPy gets the same bits.
+    """
+    for i in range(len(X)):
+        for rank in range(candidates.shape[1]):
+            index, total = candidates[i, rank], 0.0
+            for f in range(X.shape[1]):
+                difference = np.float64(X[i, f]) - np.float64(points[index, f])
+                total += difference * difference
+            squares[i, rank] = total
 
 
 @njit(nogil=True, cache=True)

@@ -161,12 +161,12 @@ class Queries:
 
     def tolerance(self, rows: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Return the tolerance of distances from some queries. See :func:`tie_tolerance`."""
-        sizes = self._sizes[rows]
-        tolerance = tie_tolerance(distances, self._least_precise, sizes, self._spread)
+        sizes, (tau, epsilon) = self._sizes[rows], self._precision
+        tolerance = tau * (distances + self._spread) + COORDINATE_ROUNDINGS * epsilon * sizes
         if sparse.issparse(self._Z) and is_euclidean(self._metric, self._params):
             # Squared distances between sparse rows are computed from products, so their errors are
             # relative to the squared norms.
-            scale = COORDINATE_ROUNDINGS * eps(self._least_precise)
+            scale = COORDINATE_ROUNDINGS * epsilon
             noise = scale * (2 * sizes + distances) ** 2
             # The distance whose square is larger by this error, without cancellation.
             tolerance = tolerance + noise / np.maximum(
@@ -197,11 +197,11 @@ class Queries:
     def _on_host(self) -> tuple[Any, Any]:
         return _host(self._Z), _host(self._points)
 
-    @property
-    def _least_precise(self) -> Array:
-        """The queries or the points, whichever dtype is less precise."""
-        points = self._Z if self._points is None else self._points
-        return points if eps(points) > eps(self._Z) else self._Z
+    @cached_property
+    def _precision(self) -> tuple[float, float]:
+        """The relative tolerance and the machine epsilon of the less precise dtype."""
+        both = (self._Z,) if self._points is None else (self._Z, self._points)
+        return relative_tolerance(*both), max(eps(each) for each in both)
 
     @cached_property
     def _sizes(self) -> np.ndarray:
