@@ -106,7 +106,8 @@ class EuclideanIndex:
         if not np.all(certain):
             rows = np.flatnonzero(~certain)
             points = self._points.astype(np.float64, copy=False)
-            found = euclidean_neighbors(Q[rows].astype(np.float64, copy=False), k, points)
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = euclidean_neighbors(Q[rows].astype(np.float64, copy=False), k, points)
             distances[rows], indices[rows] = self._measured(Q[rows], found[1], k)
         return distances, indices
 
@@ -251,12 +252,11 @@ def _measure(
     """
     near = points[candidates.ravel()].astype(np.float64, copy=False)
     near = near.reshape(*candidates.shape, -1) - X.astype(np.float64, copy=False)[:, None, :]
-    squares[:] = np.cumsum(near * near, axis=2)[:, :, -1]
+    with np.errstate(over="ignore"):
+        squares[:] = np.cumsum(near * near, axis=2)[:, :, -1]
 
 
-def _merged(
-    rough: Any, indices: Any, m: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def _merged(rough: Any, indices: Any, m: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return the m nearest of several lists of candidates of the same queries, nearest first."""
     values, indices = np.concatenate(rough, axis=1), np.concatenate(indices, axis=1)
     m = rough[0].shape[1] if m is None else m

@@ -176,7 +176,8 @@ class Queries:
 
     def _search(self, Z: Array, k: int, points: Array | None) -> tuple[np.ndarray, np.ndarray]:
         if self._index is not None:
-            return self._index.nearest(Z, k)
+            distances, indices = self._index.nearest(Z, k)
+            return distances.astype(self.dtype, copy=False), indices
         if is_euclidean(self._metric, self._params) and _use_matrix_product(Z):
             found = euclidean_neighbors(Z, k, points)
         else:
