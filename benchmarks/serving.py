@@ -13,6 +13,7 @@ The extra ``fast`` is recommended.
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,10 +47,11 @@ def seconds_in_turns(*calls):
     while len(seconds[0]) < MAX_CALLS and (
         len(seconds[0]) < MIN_CALLS or time.perf_counter() - started < SECONDS * len(calls)
     ):
-        for call, each in zip(calls, seconds, strict=True):
+        # Each call follows every other one, because threads may disturb the next call.
+        for i in np.roll(np.arange(len(calls)), len(seconds[0])):
             before = time.perf_counter()
-            call()
-            each.append(time.perf_counter() - before)
+            calls[i]()
+            seconds[i].append(time.perf_counter() - before)
     return [np.array(each) for each in seconds]
 
 
@@ -89,8 +91,11 @@ def fastest(models, call, Q):
     return best, models[best]
 
 
-def products(X, Q):
-    """Return a function that multiplies the rows with all samples in single precision."""
+def product_seconds(X, Q):
+    """Return the seconds of the product of the rows with all samples in single precision.
+
+    It is not measured in turns, because the threads of BLAS would disturb the next call.
+    """
     A, B = Q.astype(np.float32), np.ascontiguousarray(X.T, dtype=np.float32)
     out = np.empty((min(len(A), 1024), B.shape[1]), np.float32)
 
@@ -99,7 +104,7 @@ def products(X, Q):
             part = A[start : start + 1024]
             np.matmul(part, B, out=out[: len(part)])
 
-    return multiply
+    return seconds_in_turns(multiply)[0]
 
 
 def predict(quick):
@@ -111,12 +116,10 @@ def predict(quick):
         for m in QUICK_BATCHES if quick else BATCHES:
             Q = rows[:m]
             name, best = fastest(models, lambda model, Q: model.predict(Q), Q)
-            times = seconds_in_turns(
-                lambda Q=Q: ours.predict(Q), lambda Q=Q, best=best: best.predict(Q), products(X, Q)
-            )
+            times = seconds_in_turns(partial(ours.predict, Q), partial(best.predict, Q))
             same = np.mean(ours.predict(Q) == best.predict(Q))
             assert same == 1, f"only {same:.2%} of the predictions agree"
-            line(f"predict, {n:,} x {d}", m, times[0], times[1], f"({name})", times[2])
+            line(f"predict, {n:,} x {d}", m, *times, f"({name})", product_seconds(X, Q))
 
 
 def neighbors(quick):
@@ -128,14 +131,10 @@ def neighbors(quick):
         for m in QUICK_BATCHES:
             Q = rows[:m]
             name, best = fastest(models, lambda model, Q: model.kneighbors(Q), Q)
-            times = seconds_in_turns(
-                lambda Q=Q: ours.kneighbors(Q),
-                lambda Q=Q, best=best: best.kneighbors(Q),
-                products(X, Q),
-            )
+            times = seconds_in_turns(partial(ours.kneighbors, Q), partial(best.kneighbors, Q))
             same = np.mean(ours.kneighbors(Q)[1] == best.kneighbors(Q)[1])
             assert same == 1, f"only {same:.2%} of the neighbours agree"
-            line(f"10 neighbours, {n:,} x {d}", m, times[0], times[1], f"({name})", times[2])
+            line(f"10 neighbours, {n:,} x {d}", m, *times, f"({name})", product_seconds(X, Q))
 
 
 def regress(quick):
@@ -144,7 +143,7 @@ def regress(quick):
     model = KNNRegressor(5).fit(X, y)
     for m in QUICK_BATCHES:
         Q = rows[:m]
-        line("regression, 20,000 x 50", m, seconds_in_turns(lambda Q=Q: model.predict(Q))[0])
+        line("regression, 20,000 x 50", m, seconds_in_turns(partial(model.predict, Q))[0])
 
 
 def transform(quick):
@@ -153,12 +152,9 @@ def transform(quick):
         X = np.random.default_rng(0).normal(size=(max(n, 1_000), d))
         ours, theirs = PCA(10).fit(X), ReferencePCA(10).fit(X)
         Q, W = X[:n], np.ascontiguousarray(theirs.components_.T)
-        times = seconds_in_turns(
-            lambda Q=Q, ours=ours: ours.transform(Q),
-            lambda Q=Q, theirs=theirs: theirs.transform(Q),
-            lambda Q=Q, W=W: Q @ W,
-        )
-        line(f"transform by PCA, {d} to 10", n, *times[:2], limit=times[2])
+        times = seconds_in_turns(partial(ours.transform, Q), partial(theirs.transform, Q))
+        limit = seconds_in_turns(partial(np.matmul, Q, W))[0]
+        line(f"transform by PCA, {d} to 10", n, *times, limit=limit)
 
 
 def model_file(quick):
@@ -178,7 +174,7 @@ def model_file(quick):
         print(f"{name}: load {1e3 * loaded:.0f} ms, first prediction {1e3 * first:.1f} ms")
         for m in QUICK_BATCHES:
             Q = rows[:m]
-            line(name, m, seconds_in_turns(lambda Q=Q, model=model: model.predict(Q))[0])
+            line(name, m, seconds_in_turns(partial(model.predict, Q))[0])
 
 
 PARTS = {

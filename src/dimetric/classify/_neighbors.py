@@ -1,6 +1,5 @@
 """Search for the nearest training samples."""
 
-from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,17 +19,17 @@ from dimetric._arrays.namespaces import (
 )
 from dimetric._compat import Interval, StrOptions
 from dimetric.classify._base import DistanceEstimator, values_like
+from dimetric.classify._kept_search import KeptSearchMixin
 from dimetric.classify._softmax import RowLoss, leave_one_out_temperature, softmax_sums
 from dimetric.classify._training import Training
 from dimetric.classify._votes import Weights, weight_function
 from dimetric.classify._weights import relative_weights
-from dimetric.neighbors.index import NeighborIndex
 from dimetric.neighbors.metric_search import Metric, is_euclidean
 from dimetric.neighbors.queries import Queries
 from dimetric.neighbors.ties import Neighborhoods
 
 
-class NeighborsEstimator(DistanceEstimator):
+class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
     """Base class of nearest-neighbour classifiers and regressors. Stores the mapped samples."""
 
     n_neighbors: int
@@ -131,36 +130,6 @@ class NeighborsEstimator(DistanceEstimator):
             index=self._index,
         )
 
-    @property
-    def _index(self) -> NeighborIndex:
-        """The training samples, prepared for searches. ``fit`` builds the index.
-
-        Pickles and model files do not hold it, so the first search after loading builds it again.
-        """
-        index = self.__dict__.get("_search_index")
-        settings = self._points, self.metric, self.metric_params
-        if index is None or any(
-            kept is not given for kept, given in zip(index.settings, settings, strict=True)
-        ):
-            index = NeighborIndex(*settings, is_mapped=self.learner_ is not None)
-            self.__dict__["_search_index"] = index
-        return index
-
-    def _values(self) -> Any:
-        """Return :meth:`_values_of_points`, computed once for all predictions."""
-        index = self._index
-        if index.values is None:
-            index.values = self._values_of_points()
-        return index.values
-
-    @abstractmethod
-    def _values_of_points(self) -> Any:
-        """Return the values of the training samples whose weighted sums give predictions."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_search_index"}
-
     def _weighted_sums(self, X: Array | None) -> tuple[np.ndarray, np.dtype]:
         """Return weighted sums of the values of the neighbours of samples, and their dtype.
 
@@ -218,7 +187,7 @@ class NeighborsEstimator(DistanceEstimator):
                 raise ValueError(class_learner_message(self, training.y)) from error
             raise
         self.n_samples_fit_ = n
-        self.__dict__.pop("_search_index", None)
+        self._forget_search()
         if self._searches_points and self.weights != "softmax":
             self._index.build()
         # Attributes of weights are missing in models without weights.

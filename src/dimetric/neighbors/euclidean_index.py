@@ -4,7 +4,7 @@ There are two ways to search, and both are exact:
 
 - **Products.** Squared distances to all points, up to rounding, come from a matrix product in
   single precision. The nearest k points and a few more are candidates.
-- **Tree.** A k-d tree (:mod:`dimetric.neighbors.numba_tree`) compares only some of the points.
+- **Tree.** A k-d tree (:mod:`dimetric.neighbors.compiled.tree`) compares only some of the points.
 
 In both cases the distances of the candidates are computed from the differences between the vectors
 by the same function, so the result does not depend on the way that was chosen. If, according to a
@@ -37,7 +37,7 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import smallest_in_rows
 from dimetric._arrays.squared_distances import squared_norms
 from dimetric._arrays.threads import run_on_threads
-from dimetric.neighbors._compiled import import_compiled
+from dimetric.neighbors.compiled import import_compiled
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
 SPARE_CANDIDATES = 4  # candidates of a product in addition to the k neighbours
@@ -117,7 +117,7 @@ class EuclideanIndex:
         n, d = self._points.shape
         if n < TREE_POINTS or d > TREE_FEATURES:
             return None
-        compiled = import_compiled("numba_tree")
+        compiled = import_compiled("tree")
         if compiled is None:
             return None
         limit = n * _nanoseconds_per_distance(d) / SCAN_NANOSECONDS
@@ -167,7 +167,7 @@ class EuclideanIndex:
             self._n_distances += n_distances
             if self._n_distances < MIN_COMPILED_DISTANCES:
                 return None
-        return import_compiled("numba_search")
+        return import_compiled("query_search")
 
     def _measured(
         self, Q: np.ndarray, candidates: np.ndarray, k: int
@@ -230,7 +230,7 @@ def _keep_smallest(
 ) -> None:
     """Update the candidates of queries with tiles of points.
 
-    ``numba_search.keep_smallest_of_queries`` does the same.
+    ``compiled.query_search.keep_smallest_of_queries`` does the same.
     """
     m = rough.shape[1]
     for group in row_blocks(len(tiles), max(1, GROUP_DISTANCES // (len(A) * TILE_POINTS))):
@@ -247,8 +247,8 @@ def _measure(
 ) -> None:
     """Compute the squared distances between rows of X and their candidates.
 
-    ``numba_search.measure`` does the same. The features are summed in order, because that function
-    does so, and not by pairs as in ``np.sum``.
+    ``compiled.query_search.measure`` does the same. The features are summed in order, because that
+    function does so, and not by pairs as in ``np.sum``.
     """
     near = points[candidates.ravel()].astype(np.float64, copy=False)
     near = near.reshape(*candidates.shape, -1) - X.astype(np.float64, copy=False)[:, None, :]

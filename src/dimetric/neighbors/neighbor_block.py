@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from scipy import sparse
+
+MAX_GATHERED_VALUES = 2**20  # values of neighbours in memory at once
 
 
 @dataclass(frozen=True)
@@ -64,3 +68,19 @@ class Shares:
     weights: np.ndarray  # (e,) weight of each of the equal points of an entry
     n_nearer: np.ndarray  # (b,) numbers of points nearer than the k-th distance
     n_tied: np.ndarray  # (b,) numbers of points at the k-th distance
+
+    def sums(self, values: Any) -> np.ndarray:
+        """Return the weighted sums of the values of points, of shape (m, c), for each query."""
+        block, weights = self.block, self.weights
+        if isinstance(values, np.ndarray) and len(weights) * values.shape[1] <= MAX_GATHERED_VALUES:
+            # For few queries, creating a sparse array takes longer than the sums.
+            near = values[block.points] * weights[:, None]
+            return np.add.reduceat(near, block.starts[:-1], axis=0)
+        shape = len(block.queries), values.shape[0]
+        matrix = sparse.csr_array((weights, block.points, block.starts), shape=shape)
+        return dense_sums(matrix @ values)
+
+
+def dense_sums(values: Any) -> np.ndarray:
+    """Return sums as a dense array."""
+    return values.toarray() if sparse.issparse(values) else values

@@ -28,20 +28,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, smallest_in_rows
 from dimetric._arrays.row_order import equal_rows
 from dimetric.neighbors.index import NeighborIndex
 from dimetric.neighbors.metric_search import Metric
-from dimetric.neighbors.neighbor_block import NeighborBlock, Shares
+from dimetric.neighbors.neighbor_block import NeighborBlock, Shares, dense_sums
 from dimetric.neighbors.queries import Queries
 
 MAX_DISTANCES_PER_BLOCK = 2**22  # 32 MiB in float64
 COLUMN_GROWTH = 4  # factor by which each repeated search increases the number of neighbours
 MAX_COLUMNS = 64  # largest number of neighbours in a repeated search
-MAX_GATHERED_VALUES = 2**20  # values of neighbours in memory at once
 MIN_GROUPED_QUERIES = 32  # for fewer queries, finding equal points takes longer than the search
 
 # Returns the weights of neighbours, given their distances. Both arrays have shape (n, k).
@@ -168,14 +166,14 @@ class Neighborhoods:
         rank_weights = None if weights is None else self._rank_weights(k, weights)
         for shares in self.shares(k, rank_weights):
             block = shares.block
-            sums[block.queries] = _weighted_sums(shares, at_points)
+            sums[block.queries] = shares.sums(at_points)
             if self._has_own_entries:
                 own[block.queries] = shares.weights[block.starts[:-1]]
         if self._equal_queries is not None:
             index = self._equal_queries.index
             sums, own = sums[index], own[index]
         if self._has_own_entries:
-            sums -= _dense(values * own[:, None])
+            sums -= dense_sums(values * own[:, None])
         return sums
 
     def sums_between(self, values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -317,17 +315,3 @@ class Neighborhoods:
         if self._has_own_entries:
             counts[starts[:-1]] -= 1
         return NeighborBlock(queries, starts, points, D, counts)
-
-
-def _weighted_sums(shares: Shares, values: Any) -> np.ndarray:
-    """Return the weighted sums of the values of points over the neighbours of each query."""
-    block, weights = shares.block, shares.weights
-    if isinstance(values, np.ndarray) and len(weights) * values.shape[1] <= MAX_GATHERED_VALUES:
-        # For few queries, creating a sparse matrix would take longer than the sums.
-        return np.add.reduceat(values[block.points] * weights[:, None], block.starts[:-1], axis=0)
-    shape = len(block.queries), values.shape[0]
-    return _dense(sparse.csr_array((weights, block.points, block.starts), shape=shape) @ values)
-
-
-def _dense(values: Any) -> np.ndarray:
-    return values.toarray() if sparse.issparse(values) else values

@@ -14,6 +14,7 @@ from numba import njit
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.threads import run_on_threads
+from dimetric.neighbors.compiled._insert import insert
 
 LEAF_POINTS = 48  # largest number of points in a leaf
 BLOCK_ENTRIES = 2**20  # points compared by the queries of a task, in the mean
@@ -86,16 +87,6 @@ class Tree:
         return indices, scans
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _insert(squares, indices, square, index):  # type: ignore # pragma: no cover - compiled
-    """Insert a candidate into a sorted row of candidates, and drop the farthest."""
-    p = len(squares) - 1
-    while p > 0 and squares[p - 1] > square:
-        squares[p], indices[p] = squares[p - 1], indices[p - 1]
-        p -= 1
-    squares[p], indices[p] = square, index
-
-
 @njit(nogil=True, cache=True)
 def _square_to_box(q, low, high):  # type: ignore # pragma: no cover - compiled
     """Return the squared distance from a query to the nearest point of a box."""
@@ -155,5 +146,5 @@ def _query(  # type: ignore # pragma: no cover - compiled
             _squares_to_leaf(q, leaves[leaf], in_leaf)
             for j in range(size):
                 if in_leaf[j] < row[-1]:
-                    _insert(row, row_indices, in_leaf[j], leaf_indices[leaf, j])
+                    insert(row, row_indices, in_leaf[j], leaf_indices[leaf, j])
     return scans

@@ -20,13 +20,13 @@ from numba import njit
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.squared_distances import squared_norms
 from dimetric._arrays.threads import map_on_threads, run_on_threads
+from dimetric.neighbors.compiled._insert import insert
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
 BLOCK_ROWS = 256  # samples in a block; a multiple of CHUNK
 SPARE_CANDIDATES = 4  # candidates in addition to the k neighbours
 TASK_BLOCKS = 512  # blocks that a task compares with another block
 CHUNK = 64  # entries compared at once by vector instructions
-QUERY_CHUNK = 128  # the same for the neighbours of queries
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances; norm of padding rows
 
 
@@ -124,16 +124,6 @@ def _candidates(points: np.ndarray, norms: np.ndarray, m: int) -> tuple[np.ndarr
     return squares, indices
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _insert(squares, indices, square, index):  # type: ignore # pragma: no cover - compiled
-    """Insert a candidate into a sorted row of candidates, and drop the farthest."""
-    p = len(squares) - 1
-    while p > 0 and squares[p - 1] > square:
-        squares[p], indices[p] = squares[p - 1], indices[p - 1]
-        p -= 1
-    squares[p], indices[p] = square, index
-
-
 @njit(nogil=True, cache=True)
 def _search_blocks(  # type: ignore # pragma: no cover - compiled
     points, norms, squares, indices, b, first, last
@@ -191,72 +181,11 @@ def _keep_smallest(  # type: ignore # pragma: no cover - compiled
             for j in hits[:n_hits]:
                 square, other = norm + right[j] - two * product[j], c * size + j
                 if square < row and other != i:
-                    _insert(squares[i], indices[i], square, other)
+                    insert(squares[i], indices[i], square, other)
                     row = squares[i, -1]
                 if square < columns[j]:
-                    _insert(squares[other], indices[other], square, i)
+                    insert(squares[other], indices[other], square, i)
                     columns[j] = squares[other, -1]
-
-
-@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
-def _any_smaller(products, norms, bound):  # type: ignore # pragma: no cover - compiled
-    """Return whether a squared distance is less than a bound, by vector instructions.
-
-    LLVM vectorises this loop because it does not know the length of the arrays.
-    """
-    hits = np.int32(0)
-    for j in range(len(products)):
-        hits += np.int32(products[j] + norms[j] < bound)
-    return hits > 0
-
-
-@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
-def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
-    A, tiles, norms, squares, indices, first
-):
-    """Update the candidates of queries with tiles of points.
-
-    The squared distances lack the norms of the queries. The first point has the index `first`.
-    """
-    size = tiles.shape[2]
-    products = np.empty((len(A), size), np.float32)
-    hits = np.empty(QUERY_CHUNK + 1, np.int64)
-    for t in range(len(tiles)):
-        if len(A) == 1:
-            np.dot(A[0], tiles[t], products[0])
-        else:
-            np.dot(A, tiles[t], products)
-        for i in range(len(A)):
-            row, product = squares[i, -1], products[i]
-            for start in range(0, size, QUERY_CHUNK):
-                stop = start + QUERY_CHUNK
-                if not _any_smaller(product[start:stop], norms[t, start:stop], row):
-                    continue
-                # Without a branch, finding the few entries is faster.
-                n_hits = 0
-                for j in range(start, stop):
-                    hits[n_hits] = j
-                    n_hits += np.int64(product[j] + norms[t, j] < row)
-                for j in hits[:n_hits]:
-                    square = product[j] + norms[t, j]
-                    if square < row:
-                        _insert(squares[i], indices[i], square, first + t * size + j)
-                        row = squares[i, -1]
-
-
-@njit(nogil=True, cache=True)
-def measure(X, points, candidates, squares):  # type: ignore # pragma: no cover - compiled
-    """Compute the squared distances between rows of X and their candidates in double precision.
-
-    The features are summed in order, as ``np.cumsum`` does, so that NumPy gets the same bits.
-    """
-    for i in range(len(X)):
-        for rank in range(candidates.shape[1]):
-            index, total = candidates[i, rank], 0.0
-            for f in range(X.shape[1]):
-                difference = np.float64(X[i, f]) - np.float64(points[index, f])
-                total += difference * difference
-            squares[i, rank] = total
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc"})
