@@ -232,14 +232,16 @@ def _keep_smallest(
 
     ``compiled.query_search.keep_smallest_of_queries`` does the same.
     """
-    m = rough.shape[1]
-    for group in row_blocks(len(tiles), max(1, GROUP_DISTANCES // (len(A) * TILE_POINTS))):
+    m, size = rough.shape[1], max(1, GROUP_DISTANCES // (len(A) * TILE_POINTS))
+    for group in row_blocks(len(tiles), size):
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.matmul(A, tiles[group]) + norms[group, None, :]
         squares = squares.transpose(1, 0, 2).reshape(len(A), -1)
         values, columns = smallest_in_rows(squares, min(m, squares.shape[1]))
         columns += first + group.start * TILE_POINTS
-        rough[:], indices[:] = _merged([rough, values], [indices, columns], m)
+        if len(tiles) > size or values.shape[1] < m:
+            values, columns = _merged([rough, values], [indices, columns], m)
+        rough[:], indices[:] = values, columns
 
 
 def _measure(

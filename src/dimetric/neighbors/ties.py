@@ -19,9 +19,9 @@ distances.
 
 Points are tied if their distances, smaller or larger, are within the tolerance of the k-th.
 
-**Cost.** Equal points are searched only once, and so are equal queries. Without ties, the cost is
-that of a search for k + 1 neighbours. If a search needs more than `MAX_COLUMNS` neighbours to find
-all tied points of a query, the distances to all distinct points are computed instead.
+**Cost.** Equal points are searched only once. Without ties, the cost is that of a search for k + 1
+neighbours. If a search needs more than `MAX_COLUMNS` neighbours to find all tied points of a query,
+the distances to all distinct points are computed instead.
 """
 
 from collections.abc import Callable, Iterator
@@ -97,7 +97,9 @@ class Neighborhoods:
         # Without an index from earlier, finding equal points pays only for many queries.
         self._equal = index.equal if built or many or points is None else None
         self._totals = index.totals if self._equal is not None else lambda values: values
-        equal_queries = equal_rows(Z) if many and points is not None else None
+        # Equal queries are rare if all points differ, and then cost little.
+        group_queries = many and points is not None and (not built or self._equal is not None)
+        equal_queries = equal_rows(Z) if group_queries else None
         self._equal_queries = self._equal if points is None else equal_queries
         on_same_points = points is index.points
         if self._equal is not None and points is not None:
@@ -165,10 +167,9 @@ class Neighborhoods:
         sums, own = np.empty((n_queries, values.shape[1])), np.zeros(n_queries)
         rank_weights = None if weights is None else self._rank_weights(k, weights)
         for shares in self.shares(k, rank_weights):
-            block = shares.block
-            sums[block.queries] = shares.sums(at_points)
+            sums[shares.block.queries] = shares.sums(at_points)
             if self._has_own_entries:
-                own[block.queries] = shares.weights[block.starts[:-1]]
+                own[shares.block.queries] = shares.weights[shares.block.starts[:-1]]
         if self._equal_queries is not None:
             index = self._equal_queries.index
             sums, own = sums[index], own[index]
@@ -215,7 +216,7 @@ class Neighborhoods:
             yield self._shares(block, k, None if weights is None else weights[block.queries])
 
     def _shares(self, block: NeighborBlock, k: int, weights: np.ndarray | None) -> Shares:
-        b, owners, kth = len(block.queries), block.owners, block.kth(k)
+        b, kth = len(block.queries), block.kth(k)
         tolerance = self._query.tolerance(block.queries, kth)
         nearer, tied = block.split(kth - tolerance, kth + tolerance)
         n_nearer, n_tied = block.n_points(nearer), block.n_points(tied)
@@ -224,11 +225,12 @@ class Neighborhoods:
             tied_weights = (k - n_nearer) / n_tied
         else:
             running = np.cumsum(np.insert(weights, 0, 0.0, axis=1), axis=1)
+            owners = block.owners
             first, last = (np.minimum(ranks, k) for ranks in block.ranks)
             sums = running[owners, last] - running[owners, first]
             point_weights = np.where(nearer, sums / np.maximum(block.counts, 1), 0.0)
             tied_weights = (running[:, -1] - running[np.arange(b), n_nearer]) / n_tied
-        point_weights = np.where(tied, tied_weights[owners], point_weights)
+        point_weights = np.where(tied, block.at_entries(tied_weights), point_weights)
         return Shares(block, point_weights, n_nearer, n_tied)
 
     def _rank_weights(self, k: int, weights: WeightFunction) -> np.ndarray:
@@ -303,6 +305,7 @@ class Neighborhoods:
             points = np.insert(points, 0, queries, axis=1)
             widths = None if widths is None else widths + 1
         starts = np.arange(len(queries) + 1) * D.shape[1]
+        width = (D.shape[1] or None) if widths is None and self._equal is None else None
         if widths is None:
             D, points = D.ravel(), points.ravel()
         else:
@@ -314,4 +317,4 @@ class Neighborhoods:
             counts = self._equal.counts[points]
         if self._has_own_entries:
             counts[starts[:-1]] -= 1
-        return NeighborBlock(queries, starts, points, D, counts)
+        return NeighborBlock(queries, starts, points, D, counts, width)

@@ -11,6 +11,8 @@ from numba import njit
 from dimetric.neighbors.compiled._insert import insert
 
 CHUNK = 128  # entries compared at once by vector instructions
+GROUPS = 64  # groups of the points of a tile whose minima bound the smallest entries
+FAR = np.float32(1e30)  # the square of a missing candidate
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
@@ -25,6 +27,39 @@ def _any_smaller(products, norms, bound):  # type: ignore # pragma: no cover - c
     return hits > 0
 
 
+@njit(nogil=True, cache=True)
+def _lower_minima(minima, products, norms):  # type: ignore # pragma: no cover - compiled
+    """Lower the minima of groups to squared distances that are smaller."""
+    for j in range(len(minima)):
+        square = products[j] + norms[j]
+        minima[j] = square if square < minima[j] else minima[j]
+
+
+@njit(nogil=True, cache=True)
+def _bound_of_smallest(  # type: ignore # pragma: no cover - compiled
+    products, norms, m, minima, smallest
+):
+    """Return a bound that is larger than the m smallest squared distances of a query to a tile.
+
+    The m-th smallest of the minima of groups is such a bound, because each of m groups has an entry
+    up to it. So few entries of the first tile need to be compared with each other.
+    """
+    if m > GROUPS:
+        return FAR
+    minima[:] = FAR
+    for start in range(0, len(products), GROUPS):
+        _lower_minima(minima, products[start : start + GROUPS], norms[start : start + GROUPS])
+    smallest[:] = FAR
+    for minimum in minima:
+        if minimum < smallest[-1]:
+            p = m - 1
+            while p > 0 and smallest[p - 1] > minimum:
+                smallest[p] = smallest[p - 1]
+                p -= 1
+            smallest[p] = minimum
+    return np.nextafter(smallest[-1], FAR)
+
+
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
 def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
     A, tiles, norms, squares, indices, first
@@ -36,6 +71,7 @@ def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
     size = tiles.shape[2]
     products = np.empty((len(A), size), np.float32)
     hits = np.empty(CHUNK + 1, np.int64)
+    minima, smallest = np.empty(GROUPS, np.float32), np.empty(squares.shape[1], np.float32)
     for t in range(len(tiles)):
         if len(A) == 1:
             np.dot(A[0], tiles[t], products[0])
@@ -43,6 +79,8 @@ def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
             np.dot(A, tiles[t], products)
         for i in range(len(A)):
             row, product = squares[i, -1], products[i]
+            if row >= FAR:
+                row = _bound_of_smallest(product, norms[t], squares.shape[1], minima, smallest)
             for start in range(0, size, CHUNK):
                 stop = start + CHUNK
                 if not _any_smaller(product[start:stop], norms[t, start:stop], row):
@@ -56,7 +94,7 @@ def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
                     square = product[j] + norms[t, j]
                     if square < row:
                         insert(squares[i], indices[i], square, first + t * size + j)
-                        row = squares[i, -1]
+                        row = min(row, squares[i, -1])
 
 
 @njit(nogil=True, cache=True)
