@@ -50,5 +50,5 @@ class KeptSearchMixin:
         self.__dict__.pop("_search_index", None)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()  # type: ignore[misc]
+        state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_search_index"}

@@ -149,7 +149,7 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
         points = None if Z is None else points_like(self._points, Z)
         return Queries(self._points if Z is None else Z, points, self.metric, self.metric_params)
 
-    def _keep_temperature(self, values: Any, loss: RowLoss, slack: float = 0.0) -> None:
+    def _keep_temperature(self, loss: RowLoss, slack: float = 0.0) -> None:
         """Set the temperature of a softmax vote: the given one, or the best in leave-one-out.
 
         The arguments are those of :func:`leave_one_out_temperature`.
@@ -160,7 +160,7 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
         elif self.weights == "softmax":
             weights = self._weights_of_votes()
             self.temperature_ = leave_one_out_temperature(
-                self._queries(None), values, loss, weights=weights, slack=slack
+                self._queries(None), self._values(), loss, weights=weights, slack=slack
             )
 
     def _like_samples(self, values: np.ndarray, X: Array | None) -> Array:

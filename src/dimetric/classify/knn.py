@@ -182,7 +182,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         self._keep_mapped(training, weights_given=sample_weight is not None)
         self._codes = training.codes
         slack = LOG_LOSS_SLACK / self.n_samples_fit_
-        self._keep_temperature(self._values(), self._log_losses, slack)
+        self._keep_temperature(self._log_losses, slack)
         return self
 
     def predict(self, X: Array | None = None) -> Array:

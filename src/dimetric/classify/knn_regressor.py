@@ -132,7 +132,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         training = Training.of(self, samples, y, weights, labelled_rows(self.learner, y))
         self._keep_mapped(training, weights_given=sample_weight is not None)
         self._targets = training.y
-        self._keep_temperature(self._values(), self._squared_errors)
+        self._keep_temperature(self._squared_errors)
         return self
 
     def predict(self, X: Array | None = None) -> Array:

@@ -177,7 +177,7 @@ def _keep_smallest(  # type: ignore # pragma: no cover - compiled
             for j in range(start, stop):
                 hits[n_hits] = j
                 square = norm + right[j] - two * product[j]
-                n_hits += np.int64((square < row) | (square < columns[j]))
+                n_hits += (square < row) | (square < columns[j])
             for j in hits[:n_hits]:
                 square, other = norm + right[j] - two * product[j], c * size + j
                 if square < row and other != i:

@@ -89,7 +89,7 @@ def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
                 n_hits = 0
                 for j in range(start, stop):
                     hits[n_hits] = j
-                    n_hits += np.int64(product[j] + norms[t, j] < row)
+                    n_hits += product[j] + norms[t, j] < row
                 for j in hits[:n_hits]:
                     square = product[j] + norms[t, j]
                     if square < row:
