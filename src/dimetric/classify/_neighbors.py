@@ -19,6 +19,7 @@ from dimetric._arrays.namespaces import (
 )
 from dimetric._compat import Interval, StrOptions
 from dimetric.classify._base import DistanceEstimator, values_like
+from dimetric.classify._kept_search import KeptSearchMixin
 from dimetric.classify._softmax import RowLoss, leave_one_out_temperature, softmax_sums
 from dimetric.classify._training import Training
 from dimetric.classify._votes import Weights, weight_function
@@ -28,7 +29,7 @@ from dimetric.neighbors.queries import Queries
 from dimetric.neighbors.ties import Neighborhoods
 
 
-class NeighborsEstimator(DistanceEstimator):
+class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
     """Base class of nearest-neighbour classifiers and regressors. Stores the mapped samples."""
 
     n_neighbors: int
@@ -40,6 +41,7 @@ class NeighborsEstimator(DistanceEstimator):
     n_samples_fit_: int
     _points: Array
 
+    _searches_points: ClassVar[bool] = True  # whether neighbours are searched among `_points`
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DistanceEstimator._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -98,7 +100,7 @@ class NeighborsEstimator(DistanceEstimator):
 
     def _neighborhoods(self, X: Array | None, n_neighbors: int | None = None) -> tuple[Any, int]:
         """Return the neighbours of samples, as :class:`Neighborhoods`, and their number."""
-        check_is_fitted(self)
+        Z = self._mapped_or_none(X)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         available = self.n_samples_fit_ - (X is None)
         if not isinstance(k, Integral) or not 1 <= k <= available:
@@ -106,13 +108,15 @@ class NeighborsEstimator(DistanceEstimator):
             raise ValueError(
                 f"n_neighbors={k} must be an int between 1 and the number of {others}, {available}."
             )
-        return self._search(self._mapped_or_none(X), int(k)), int(k)
+        return self._search(Z, int(k)), int(k)
 
     def _mapped_or_none(self, X: Array | None) -> Array | None:
         """Return mapped samples, or None if X is None. Precomputed distances are those used."""
-        Z = None if X is None else self._mapped(X)
-        rows = self._rows_used()
-        if Z is not None and rows is not None and self.metric == "precomputed":
+        if X is None:
+            check_is_fitted(self)
+            return None
+        Z, rows = self._mapped(X), self._rows_used()
+        if rows is not None and self.metric == "precomputed":
             Z = take_rows(Z.T, rows).T
         return Z
 
@@ -123,30 +127,29 @@ class NeighborsEstimator(DistanceEstimator):
             queries,
             k,
             None if Z is None else points_like(self._points, Z),
-            metric=self.metric,
-            metric_params=self.metric_params,
-            is_mapped=self.learner_ is not None,
+            index=self._index,
         )
 
-    def _weighted_sums(self, X: Array | None, values: Any) -> tuple[np.ndarray, np.dtype]:
+    def _weighted_sums(self, X: Array | None) -> tuple[np.ndarray, np.dtype]:
         """Return weighted sums of the values of the neighbours of samples, and their dtype.
 
         The sums of a sample have a common factor.
         """
         if self.weights != "softmax":
             near, k = self._neighborhoods(X)
-            return near.sums(values, k, weight_function(self.weights)), near.dtype
+            return near.sums(self._values(), k, weight_function(self.weights)), near.dtype
+        check_is_fitted(self)
         if X is None and self.n_samples_fit_ < 2:
             raise ValueError("Leave-one-out results require at least 2 training samples.")
         queries = self._queries(self._mapped_or_none(X))
-        return softmax_sums(queries, values, self.temperature_), queries.dtype
+        return softmax_sums(queries, self._values(), self.temperature_), queries.dtype
 
     def _queries(self, Z: Array | None) -> Queries:
         """Return mapped samples Z, or the training samples if Z is None, for a softmax vote."""
         points = None if Z is None else points_like(self._points, Z)
         return Queries(self._points if Z is None else Z, points, self.metric, self.metric_params)
 
-    def _keep_temperature(self, values: Any, loss: RowLoss, slack: float = 0.0) -> None:
+    def _keep_temperature(self, loss: RowLoss, slack: float = 0.0) -> None:
         """Set the temperature of a softmax vote: the given one, or the best in leave-one-out.
 
         The arguments are those of :func:`leave_one_out_temperature`.
@@ -157,7 +160,7 @@ class NeighborsEstimator(DistanceEstimator):
         elif self.weights == "softmax":
             weights = self._weights_of_votes()
             self.temperature_ = leave_one_out_temperature(
-                self._queries(None), values, loss, weights=weights, slack=slack
+                self._queries(None), self._values(), loss, weights=weights, slack=slack
             )
 
     def _like_samples(self, values: np.ndarray, X: Array | None) -> Array:
@@ -184,6 +187,9 @@ class NeighborsEstimator(DistanceEstimator):
                 raise ValueError(class_learner_message(self, training.y)) from error
             raise
         self.n_samples_fit_ = n
+        self._forget_search()
+        if self._searches_points and self.weights != "softmax":
+            self._index.build()
         # Attributes of weights are missing in models without weights.
         for name, value in (
             ("_vote_weights", relative_weights(training.weights)),

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array
 from dimetric._compat import fit_method
@@ -27,6 +25,7 @@ from dimetric.neighbors.metric_search import Metric
 # temperature, so the loss is too small where classes are separated, and vanishes for all small
 # temperatures. The largest temperature is chosen whose total log loss is larger by at most this.
 LOG_LOSS_SLACK = 2.0
+MAX_DENSE_CLASSES = 16  # for more classes, a sparse array of votes takes less memory
 
 
 class KNNClassifier(NeighborsEstimator, DistanceClassifier):
@@ -183,7 +182,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         self._keep_mapped(training, weights_given=sample_weight is not None)
         self._codes = training.codes
         slack = LOG_LOSS_SLACK / self.n_samples_fit_
-        self._keep_temperature(self._indicators(), self._log_losses, slack)
+        self._keep_temperature(self._log_losses, slack)
         return self
 
     def predict(self, X: Array | None = None) -> Array:
@@ -271,8 +270,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         """Return the votes for each class, for each output."""
         if self.weights != "softmax":
             return self._votes_of(*self._neighborhoods(X))
-        check_is_fitted(self)
-        return self._by_output(self._weighted_sums(X, self._indicators())[0])
+        return self._by_output(self._weighted_sums(X)[0])
 
     def _predicted(self, near: Any, k: int, X: Array | None) -> Array:
         """Return the predictions of k neighbours. `near` belongs to X."""
@@ -280,11 +278,12 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     def _votes_of(self, near: Any, k: int) -> list[np.ndarray]:
         """Return the votes of k neighbours, for each output."""
-        return self._by_output(near.sums(self._indicators(), k, weight_function(self.weights)))
+        return self._by_output(near.sums(self._values(), k, weight_function(self.weights)))
 
-    def _indicators(self) -> sparse.csr_array:
+    def _values_of_points(self) -> Any:
         """Return the weights of the training samples, in the columns of their classes."""
-        return one_hot_rows(self._outputs(), self._weights_of_votes())
+        indicators = one_hot_rows(self._outputs(), self._weights_of_votes())
+        return indicators.toarray() if indicators.shape[1] <= MAX_DENSE_CLASSES else indicators
 
     def _by_output(self, votes: np.ndarray) -> list[np.ndarray]:
         """Divide the columns of votes into those of each output."""

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_consistent_length
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 
 from dimetric._arrays.labels import dense_y
 from dimetric._arrays.namespaces import Array, to_host
@@ -132,7 +132,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         training = Training.of(self, samples, y, weights, labelled_rows(self.learner, y))
         self._keep_mapped(training, weights_given=sample_weight is not None)
         self._targets = training.y
-        self._keep_temperature(self._weighted_targets(), self._squared_errors)
+        self._keep_temperature(self._squared_errors)
         return self
 
     def predict(self, X: Array | None = None) -> Array:
@@ -148,8 +148,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         targets : array of shape (n_samples,) or (n_samples, n_outputs)
             Predicted targets, in the array namespace of X.
         """
-        check_is_fitted(self)
-        return self._average_of(*self._weighted_sums(X, self._weighted_targets()), X)
+        return self._average_of(*self._weighted_sums(X), X)
 
     def score(self, X: Array | None = None, y: Any = None, sample_weight: Any = None) -> float:
         """Return the coefficient of determination, R squared.
@@ -175,7 +174,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
 
     def _predicted(self, near: Any, k: int, X: Array | None) -> Array:
         """Return the predictions of k neighbours. `near` belongs to X."""
-        sums = near.sums(self._weighted_targets(), k, weight_function(self.weights))
+        sums = near.sums(self._values(), k, weight_function(self.weights))
         return self._average_of(sums, near.dtype, X)
 
     def _average_of(self, sums: np.ndarray, dtype: np.dtype, X: Array | None) -> Array:
@@ -184,7 +183,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         average = average.astype(dtype, copy=False).reshape(-1, *self._targets.shape[1:])
         return self._like_samples(average, X)
 
-    def _weighted_targets(self) -> np.ndarray:
+    def _values_of_points(self) -> np.ndarray:
         """Return the targets of the training samples times their weights, and the weights."""
         targets, weights = self._targets.reshape(len(self._targets), -1), self._weights_of_votes()
         weights = np.ones(len(targets)) if weights is None else weights

@@ -93,6 +93,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
     metric = "euclidean"  # the metrics of the classes are applied before
     metric_params = None
     _multi_output = False
+    _searches_points = False
     _min_samples = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KNNClassifier._parameter_constraints,

@@ -32,8 +32,15 @@ from sklearn.base import BaseEstimator
 from dimetric._arrays.namespaces import to_host
 from dimetric.export._schema import NUMERIC_KINDS, RECORDS, class_named, is_state
 
-# Attributes of a running fit or of scikit-learn's metadata routing, which are not fitted state.
-NOT_STATE = {"_skl_callbacks", "_parent_callback_ctx", "_callback_fit_ctx", "_metadata_request"}
+# Attributes of a running fit, of scikit-learn's metadata routing, and what is built again from the
+# training samples. They are not fitted state.
+NOT_STATE = {
+    "_skl_callbacks",
+    "_parent_callback_ctx",
+    "_callback_fit_ctx",
+    "_metadata_request",
+    "_search_index",
+}
 MAX_ITEM_BYTES = 8  # size of the longest numbers that a safetensors file can hold
 
 

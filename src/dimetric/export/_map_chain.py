@@ -26,7 +26,12 @@ from dimetric.learners._linear import LinearMetric
 from dimetric.learners.space_map import SpaceMap
 from dimetric.linalg.row_basis import MAX_DENSE_ENTRIES
 from dimetric.neighbors.metric_search import is_euclidean
-from dimetric.neighbors.queries import COORDINATE_ROUNDINGS, norms_of, relative_tolerance
+from dimetric.neighbors.queries import (
+    COORDINATE_ROUNDINGS,
+    norms_of,
+    relative_tolerance,
+    varying_features,
+)
 
 
 @dataclass(frozen=True)
@@ -317,6 +322,7 @@ def _tolerance_of(points: Any, is_mapped: bool) -> TieTolerance:
     relative = relative_tolerance(points)
     per_size = COORDINATE_ROUNDINGS * eps(points)
     points = to_host(points)
-    spread = float(np.median(norms_of(points, points, "euclidean", None))) if is_mapped else 0.0
+    varies = varying_features(points)
+    spread = float(np.median(norms_of(points, varies, "euclidean", None))) if is_mapped else 0.0
     varies = np.max(points, axis=0) > np.min(points, axis=0)
     return TieTolerance(relative, relative * spread, per_size, varies.astype(np.float64))

@@ -10,8 +10,9 @@
 - ``neighbor_block``: the neighbours of some queries, as a ragged array.
 - ``queries``: distances from queries to points, and the tolerance within which distances count as
   equal (``tie_tolerance``).
-- ``numba_search``, ``numba_paths``: compiled neighbour search and shortest paths, which require
-  the extra ``fast``.
+- ``index``: points that are prepared once and searched many times (``NeighborIndex``), and
+  ``euclidean_index``: their search by a tree or by matrix products.
+- ``compiled``: neighbour search and shortest paths compiled by numba (the extra ``fast``).
 - ``roles``: friends and enemies, the nearest samples of the same class and of other classes.
 - ``role_shares``: weights of friends and enemies that are tied at the k-th distance.
 - ``graph``: neighbour graphs, optionally made connected.

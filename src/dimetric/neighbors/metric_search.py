@@ -8,7 +8,7 @@ from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.threads import run_on_threads
-from dimetric.neighbors._compiled import import_compiled
+from dimetric.neighbors.compiled import import_compiled
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
 Metric = str | Callable[..., float]
@@ -72,9 +72,9 @@ def metric_neighbors(
         return model.kneighbors(None if points is None else X, k)
     if X.shape[1] <= TREE_FEATURES:
         return _tree_neighbors(X, k, points)
-    numba_search = import_compiled("numba_search") if points is None else None
-    if numba_search is not None:
-        return numba_search.nearest_other_rows(X, k)
+    compiled = import_compiled("graph_search") if points is None else None
+    if compiled is not None:
+        return compiled.nearest_other_rows(X, k)
     return euclidean_neighbors(X, k, points)
 
 

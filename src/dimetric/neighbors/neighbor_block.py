@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from scipy import sparse
+
+MAX_GATHERED_VALUES = 2**20  # values of neighbours in memory at once
 
 
 @dataclass(frozen=True)
@@ -18,11 +22,16 @@ class NeighborBlock:
     points: np.ndarray  # (e,) row numbers of the points
     distances: np.ndarray  # (e,)
     counts: np.ndarray  # (e,) numbers of equal points, without the query itself
+    width: int | None = None  # number of entries of each query, if all counts are 1
 
     @cached_property
     def owners(self) -> np.ndarray:
         """For each entry, the position of its query in `queries`."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
+
+    def at_entries(self, values: np.ndarray) -> np.ndarray:
+        """Return values of the queries for each of their entries."""
+        return values[self.owners] if self.width is None else np.repeat(values, self.width)
 
     @cached_property
     def ranks(self) -> tuple[np.ndarray, np.ndarray]:
@@ -34,6 +43,8 @@ class NeighborBlock:
 
     def kth(self, k: int) -> np.ndarray:
         """Return the k-th distance of each query."""
+        if self.width is not None:
+            return self.distances.reshape(-1, self.width)[:, k - 1]
         first, last = self.ranks
         return self.distances[(first < k) & (last >= k)]
 
@@ -48,11 +59,13 @@ class NeighborBlock:
 
         Both distances are given for each query.
         """
-        nearer = self.distances < low[self.owners]
-        return nearer, ~nearer & (self.distances <= high[self.owners])
+        nearer = self.distances < self.at_entries(low)
+        return nearer, ~nearer & (self.distances <= self.at_entries(high))
 
     def n_points(self, chosen: np.ndarray) -> np.ndarray:
         """Return the number of points of each query in the chosen entries."""
+        if self.width is not None:
+            return np.count_nonzero(chosen.reshape(-1, self.width), axis=1)
         return np.add.reduceat(self.counts * chosen, self.starts[:-1])
 
 
@@ -64,3 +77,23 @@ class Shares:
     weights: np.ndarray  # (e,) weight of each of the equal points of an entry
     n_nearer: np.ndarray  # (b,) numbers of points nearer than the k-th distance
     n_tied: np.ndarray  # (b,) numbers of points at the k-th distance
+
+    def sums(self, values: Any) -> np.ndarray:
+        """Return the weighted sums of the values of points, of shape (m, c), for each query."""
+        block, weights = self.block, self.weights
+        if isinstance(values, np.ndarray) and len(weights) * values.shape[1] <= MAX_GATHERED_VALUES:
+            # For few queries, creating a sparse array takes longer than the sums.
+            near = values[block.points]
+            if block.width is not None:
+                shape = len(block.queries), block.width
+                return np.einsum("ij,ijc->ic", weights.reshape(shape), near.reshape(*shape, -1))
+            near = near * weights[:, None]
+            return np.add.reduceat(near, block.starts[:-1], axis=0)
+        shape = len(block.queries), values.shape[0]
+        matrix = sparse.csr_array((weights, block.points, block.starts), shape=shape)
+        return dense_sums(matrix @ values)
+
+
+def dense_sums(values: Any) -> np.ndarray:
+    """Return sums as a dense array."""
+    return values.toarray() if sparse.issparse(values) else values

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csgraph
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric.neighbors._compiled import import_compiled
+from dimetric.neighbors.compiled import import_compiled
 from dimetric.neighbors.graph import BLOCK_ENTRIES, Graph
 
 FLOYD_WARSHALL_NODES = 512  # up to this many nodes, Floyd-Warshall is faster on dense graphs
@@ -58,10 +58,10 @@ def geodesics(
     if method == "FW" or (method == "auto" and favours_floyd_warshall):
         return csgraph.floyd_warshall(graph)[sources].astype(dtype, copy=False)
     lengths = np.empty((len(sources), n), dtype)
-    numba_paths = import_compiled("numba_paths")
-    if numba_paths is not None:
+    compiled = import_compiled("paths")
+    if compiled is not None:
         data = graph.data.astype(np.float64, copy=False)
-        numba_paths.shortest_paths(graph.indptr, graph.indices, data, sources, lengths)
+        compiled.shortest_paths(graph.indptr, graph.indices, data, sources, lengths)
         return lengths
     for b in row_blocks(len(sources), max(1, BLOCK_ENTRIES // n)):
         lengths[b] = csgraph.dijkstra(graph, indices=sources[b])

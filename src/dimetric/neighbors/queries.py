@@ -16,6 +16,7 @@ from dimetric._arrays.namespaces import (
     to_host,
 )
 from dimetric._arrays.squared_distances import squared_norms
+from dimetric.neighbors.euclidean_index import EuclideanIndex
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.metric_search import (
     TREE_FEATURES,
@@ -86,6 +87,10 @@ class Queries:
         As in :class:`~dimetric.neighbors.ties.Neighborhoods`.
     spread : float, default=0
         Size of the points. See :func:`tie_tolerance`.
+    varies : array of shape (d,), optional
+        :func:`varying_features` of the points, if they are known.
+    index : EuclideanIndex, optional
+        The points, prepared for a search. It is used if Z is a dense array on the host.
     """
 
     def __init__(
@@ -95,6 +100,8 @@ class Queries:
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
         spread: float = 0.0,
+        varies: Array | None = None,
+        index: EuclideanIndex | None = None,
     ) -> None:
         if not is_euclidean(metric, metric_params) or sparse.issparse(Z) or sparse.issparse(points):
             Z, points = _host(Z), _host(points)
@@ -102,7 +109,8 @@ class Queries:
             Z, points = sparse.csr_array(Z), sparse.csr_array(points)
         self._Z, self._points = Z, points
         self._metric, self._params = metric, metric_params
-        self._spread = spread
+        self._spread, self._varies = spread, varies
+        self._index = None if points is None or not isinstance(Z, np.ndarray) else index
         self.n, self.excludes_self = Z.shape[0], points is None
         self.n_points = Z.shape[0] if points is None else points.shape[0]
         self.dtype = np.dtype(str(Z.dtype).rpartition(".")[2])  # torch writes torch.float32
@@ -153,12 +161,12 @@ class Queries:
 
     def tolerance(self, rows: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Return the tolerance of distances from some queries. See :func:`tie_tolerance`."""
-        sizes = self._sizes[rows]
-        tolerance = tie_tolerance(distances, self._least_precise, sizes, self._spread)
+        sizes, (tau, epsilon) = self._sizes[rows], self._precision
+        tolerance = tau * (distances + self._spread) + COORDINATE_ROUNDINGS * epsilon * sizes
         if sparse.issparse(self._Z) and is_euclidean(self._metric, self._params):
             # Squared distances between sparse rows are computed from products, so their errors are
             # relative to the squared norms.
-            scale = COORDINATE_ROUNDINGS * eps(self._least_precise)
+            scale = COORDINATE_ROUNDINGS * epsilon
             noise = scale * (2 * sizes + distances) ** 2
             # The distance whose square is larger by this error, without cancellation.
             tolerance = tolerance + noise / np.maximum(
@@ -167,6 +175,9 @@ class Queries:
         return tolerance
 
     def _search(self, Z: Array, k: int, points: Array | None) -> tuple[np.ndarray, np.ndarray]:
+        if self._index is not None:
+            distances, indices = self._index.nearest(Z, k)
+            return distances.astype(self.dtype, copy=False), indices
         if is_euclidean(self._metric, self._params) and _use_matrix_product(Z):
             found = euclidean_neighbors(Z, k, points)
         else:
@@ -187,32 +198,47 @@ class Queries:
     def _on_host(self) -> tuple[Any, Any]:
         return _host(self._Z), _host(self._points)
 
-    @property
-    def _least_precise(self) -> Array:
-        """The queries or the points, whichever dtype is less precise."""
-        points = self._Z if self._points is None else self._points
-        return points if eps(points) > eps(self._Z) else self._Z
+    @cached_property
+    def _precision(self) -> tuple[float, float]:
+        """The relative tolerance and the machine epsilon of the less precise dtype."""
+        both = (self._Z,) if self._points is None else (self._Z, self._points)
+        return relative_tolerance(*both), max(eps(each) for each in both)
 
     @cached_property
     def _sizes(self) -> np.ndarray:
         """The norms of the queries."""
         if self._metric in BOUNDED_METRICS:
             return np.ones(self.n)
-        points = self._Z if self._points is None else self._points
-        return norms_of(self._Z, points, self._metric, self._params)
+        varies = self._varies
+        if varies is None:
+            varies = varying_features(self._Z if self._points is None else self._points)
+        return norms_of(self._Z, varies, self._metric, self._params)
+
+
+def varying_features(points: Array) -> Array:
+    """Return a mask of the features that are not constant. Sparse features count as not constant.
+
+    Examples
+    --------
+    >>> varying_features(np.array([[1.0, 5.0], [2.0, 5.0]]))
+    array([ True, False])
+    """
+    if sparse.issparse(points):
+        return np.ones(points.shape[1], dtype=bool)
+    xp = namespace(points)
+    return xp.max(points, axis=0) > xp.min(points, axis=0)
 
 
 def norms_of(
-    Z: Array, points: Array, metric: Metric, metric_params: dict[str, Any] | None
+    Z: Array, varies: Array, metric: Metric, metric_params: dict[str, Any] | None
 ) -> np.ndarray:
-    """Return the norm of each row of Z on the host, without features that are constant in `points`.
+    """Return the norm of each row of Z on the host, without the features that do not vary.
 
     The norms are 0 for metrics that do not depend on a norm.
 
     Examples
     --------
-    >>> points = np.array([[1.0, 5.0], [2.0, 5.0]])
-    >>> norms_of(np.array([[3.0, 4.0]]), points, "euclidean", None)
+    >>> norms_of(np.array([[3.0, 4.0]]), np.array([True, False]), "euclidean", None)
     array([3.])
     """
     order = 2 if is_euclidean(metric, metric_params) else NORMS.get(str(metric))
@@ -223,7 +249,6 @@ def norms_of(
 
         return norm(Z, ord=order, axis=1)
     xp = namespace(Z)
-    varies = xp.max(points, axis=0) > xp.min(points, axis=0)
     Z = xp.astype(Z, xp.float64, copy=False)
     Z = Z if bool(xp.all(varies)) else xp.where(varies, Z, 0.0)
     if order == 1:

@@ -19,23 +19,23 @@ distances.
 
 Points are tied if their distances, smaller or larger, are within the tolerance of the k-th.
 
-**Cost.** Equal points are searched only once, and so are equal queries. Without ties, the cost is
-that of a search for k + 1 neighbours. If a search needs more than `MAX_COLUMNS` neighbours to find
-all tied points of a query, the distances to all distinct points are computed instead.
+**Cost.** Equal points are searched only once. Without ties, the cost is that of a search for k + 1
+neighbours. If a search needs more than `MAX_COLUMNS` neighbours to find all tied points of a query,
+the distances to all distinct points are computed instead.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, smallest_in_rows
 from dimetric._arrays.row_order import equal_rows
+from dimetric.neighbors.index import NeighborIndex
 from dimetric.neighbors.metric_search import Metric
-from dimetric.neighbors.neighbor_block import NeighborBlock, Shares
-from dimetric.neighbors.queries import Queries, norms_of
+from dimetric.neighbors.neighbor_block import NeighborBlock, Shares, dense_sums
+from dimetric.neighbors.queries import Queries
 
 MAX_DISTANCES_PER_BLOCK = 2**22  # 32 MiB in float64
 COLUMN_GROWTH = 4  # factor by which each repeated search increases the number of neighbours
@@ -61,6 +61,10 @@ class Neighborhoods:
         A metric of :class:`sklearn.neighbors.NearestNeighbors` and its parameters.
     is_mapped : bool, default=False
         Whether the samples were mapped by a learner. See the tolerance above.
+    index : NeighborIndex, optional
+        The points, or Z if there are none, prepared by an earlier search. The metric, its
+        parameters and `is_mapped` are then those of the index. The points may be in another
+        namespace than those of the index.
 
     Examples
     --------
@@ -81,23 +85,33 @@ class Neighborhoods:
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
         is_mapped: bool = False,
+        index: NeighborIndex | None = None,
     ) -> None:
         self.k, self._n = k, Z.shape[0]
         self._excludes_self = points is None
-        groupable = metric != "precomputed" and (points is None or self._n >= MIN_GROUPED_QUERIES)
-        self._equal = equal_rows(Z if points is None else points) if groupable else None
-        equal = equal_rows(Z) if groupable and points is not None else None
-        self._equal_queries = self._equal if points is None else equal
-        spread = 0.0
-        if is_mapped:
-            all_points = Z if points is None else points
-            spread = float(np.median(norms_of(all_points, all_points, metric, metric_params)))
+        built = index is not None
+        index = index or NeighborIndex(
+            Z if points is None else points, metric, metric_params, is_mapped=is_mapped
+        )
+        many = self._n >= MIN_GROUPED_QUERIES and index.metric != "precomputed"
+        # Without an index from earlier, finding equal points pays only for many queries.
+        self._equal = index.equal if built or many or points is None else None
+        self._totals = index.totals if self._equal is not None else lambda values: values
+        # Equal queries are rare if all points differ, and then cost little.
+        group_queries = many and points is not None and (not built or self._equal is not None)
+        equal_queries = equal_rows(Z) if group_queries else None
+        self._equal_queries = self._equal if points is None else equal_queries
+        on_same_points = points is index.points
+        if self._equal is not None and points is not None:
+            points = index.distinct if on_same_points else self._equal.distinct(points)
         self._query = Queries(
             Z if self._equal_queries is None else self._equal_queries.distinct(Z),
-            points if self._equal is None or points is None else self._equal.distinct(points),
-            metric,
-            metric_params,
-            spread,
+            points,
+            index.metric,
+            index.metric_params,
+            index.spread,
+            index.varies if on_same_points and index.metric != "precomputed" else None,
+            index.euclidean if built and on_same_points else None,
         )
         self._complete, self._wide = self._searched()
 
@@ -149,22 +163,18 @@ class Neighborhoods:
         sums : ndarray of shape (n, c)
         """
         n_queries = self._query.n
-        at_points = values if self._equal is None else self._equal.totals(values)
+        at_points = self._totals(values)
         sums, own = np.empty((n_queries, values.shape[1])), np.zeros(n_queries)
         rank_weights = None if weights is None else self._rank_weights(k, weights)
         for shares in self.shares(k, rank_weights):
-            block, b = shares.block, len(shares.block.queries)
-            matrix = sparse.csr_array(
-                (shares.weights, block.points, block.starts), shape=(b, at_points.shape[0])
-            )
-            sums[block.queries] = _dense(matrix @ at_points)
+            sums[shares.block.queries] = shares.sums(at_points)
             if self._has_own_entries:
-                own[block.queries] = shares.weights[block.starts[:-1]]
+                own[shares.block.queries] = shares.weights[shares.block.starts[:-1]]
         if self._equal_queries is not None:
             index = self._equal_queries.index
             sums, own = sums[index], own[index]
         if self._has_own_entries:
-            sums -= _dense(values * own[:, None])
+            sums -= dense_sums(values * own[:, None])
         return sums
 
     def sums_between(self, values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -206,7 +216,7 @@ class Neighborhoods:
             yield self._shares(block, k, None if weights is None else weights[block.queries])
 
     def _shares(self, block: NeighborBlock, k: int, weights: np.ndarray | None) -> Shares:
-        b, owners, kth = len(block.queries), block.owners, block.kth(k)
+        b, kth = len(block.queries), block.kth(k)
         tolerance = self._query.tolerance(block.queries, kth)
         nearer, tied = block.split(kth - tolerance, kth + tolerance)
         n_nearer, n_tied = block.n_points(nearer), block.n_points(tied)
@@ -215,11 +225,12 @@ class Neighborhoods:
             tied_weights = (k - n_nearer) / n_tied
         else:
             running = np.cumsum(np.insert(weights, 0, 0.0, axis=1), axis=1)
+            owners = block.owners
             first, last = (np.minimum(ranks, k) for ranks in block.ranks)
             sums = running[owners, last] - running[owners, first]
             point_weights = np.where(nearer, sums / np.maximum(block.counts, 1), 0.0)
             tied_weights = (running[:, -1] - running[np.arange(b), n_nearer]) / n_tied
-        point_weights = np.where(tied, tied_weights[owners], point_weights)
+        point_weights = np.where(tied, block.at_entries(tied_weights), point_weights)
         return Shares(block, point_weights, n_nearer, n_tied)
 
     def _rank_weights(self, k: int, weights: WeightFunction) -> np.ndarray:
@@ -294,6 +305,7 @@ class Neighborhoods:
             points = np.insert(points, 0, queries, axis=1)
             widths = None if widths is None else widths + 1
         starts = np.arange(len(queries) + 1) * D.shape[1]
+        width = (D.shape[1] or None) if widths is None and self._equal is None else None
         if widths is None:
             D, points = D.ravel(), points.ravel()
         else:
@@ -305,8 +317,4 @@ class Neighborhoods:
             counts = self._equal.counts[points]
         if self._has_own_entries:
             counts[starts[:-1]] -= 1
-        return NeighborBlock(queries, starts, points, D, counts)
-
-
-def _dense(values: Any) -> np.ndarray:
-    return values.toarray() if sparse.issparse(values) else values
+        return NeighborBlock(queries, starts, points, D, counts, width)

@@ -19,12 +19,14 @@ from numba import njit
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.squared_distances import squared_norms
-from dimetric._arrays.threads import run_on_threads
+from dimetric._arrays.threads import map_on_threads, run_on_threads
+from dimetric.neighbors.compiled._insert import insert
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
 BLOCK_ROWS = 256  # samples in a block; a multiple of CHUNK
 SPARE_CANDIDATES = 4  # candidates in addition to the k neighbours
-CHUNK = 32  # entries compared at once by vector instructions
+TASK_BLOCKS = 512  # blocks that a task compares with another block
+CHUNK = 64  # entries compared at once by vector instructions
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances; norm of padding rows
 
 
@@ -74,13 +76,17 @@ def nearest_other_rows(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 def _in_single_precision(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the centred and rescaled samples in blocks, their squared norms, and the factor."""
     n, d = X.shape
-    centre = X.mean(axis=0, dtype=np.float64)
-    largest = max(np.max(X.max(axis=0) - centre), np.max(centre - X.min(axis=0)))
-    scale = 2.0 ** -frexp(float(largest))[1]
-    n_blocks = -(-n // BLOCK_ROWS)
-    points = np.zeros((n_blocks * BLOCK_ROWS, d), np.float32)
-    norms = np.full(len(points), FAR_SQUARED)
     blocks = list(row_blocks(n, BLOCK_ROWS))
+
+    def summary(b: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return X[b].sum(axis=0, dtype=np.float64), X[b].max(axis=0), X[b].min(axis=0)
+
+    sums, highs, lows = zip(*map_on_threads(summary, blocks, n_rows=n), strict=True)
+    centre = np.sum(sums, axis=0) / n
+    largest = max(np.max(np.max(highs, axis=0) - centre), np.max(centre - np.min(lows, axis=0)))
+    scale = 2.0 ** -frexp(float(largest))[1]
+    points = np.zeros((len(blocks) * BLOCK_ROWS, d), np.float32)
+    norms = np.full(len(points), FAR_SQUARED)
 
     def convert(tasks: Iterator[slice]) -> None:
         for b in tasks:
@@ -88,26 +94,27 @@ def _in_single_precision(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
             norms[b] = squared_norms(points[b].astype(np.float64))
 
     run_on_threads(convert, blocks, shared_queue=True)
-    return points.reshape(n_blocks, BLOCK_ROWS, d), norms.reshape(n_blocks, BLOCK_ROWS), scale
+    shape = len(blocks), BLOCK_ROWS
+    return points.reshape(*shape, d), norms.reshape(shape), scale
 
 
 def _candidates(points: np.ndarray, norms: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the m smallest squared distances of each sample, up to rounding, and their indices."""
     n_blocks = len(points)
-    pairs = [(b, c) for b in range(n_blocks) for c in range(b, n_blocks)]
+    tasks = [
+        (b, c.start + b, c.stop + b)
+        for b in range(n_blocks)
+        for c in row_blocks(n_blocks - b, TASK_BLOCKS)
+    ]
 
-    def search(tasks: Iterator[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    def search(tasks: Iterator[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:
         squares = np.full((n_blocks * BLOCK_ROWS, m), FAR_SQUARED)
         indices = np.zeros((n_blocks * BLOCK_ROWS, m), np.int32)
-        products = np.empty((BLOCK_ROWS, BLOCK_ROWS), np.float32)
-        for b, c in tasks:
-            # The comparison adds the norms to the products, which is faster than including them
-            # in the product as further columns.
-            np.matmul(points[b], points[c].T, out=products)
-            _keep_smallest(products, norms[b], norms[c], squares, indices, b, c)
+        for b, first, last in tasks:
+            _search_blocks(points, norms, squares, indices, b, first, last)
         return squares, indices
 
-    parts = run_on_threads(search, pairs, shared_queue=True)
+    parts = run_on_threads(search, tasks, shared_queue=True)
     squares = np.concatenate([part[0] for part in parts], axis=1)
     indices = np.concatenate([part[1] for part in parts], axis=1)
     if len(parts) > 1:
@@ -117,14 +124,32 @@ def _candidates(points: np.ndarray, norms: np.ndarray, m: int) -> tuple[np.ndarr
     return squares, indices
 
 
-@njit(nogil=True, cache=True, inline="always")
-def _insert(squares, indices, square, index):  # type: ignore # pragma: no cover - compiled
-    """Insert a candidate into a sorted row of candidates, and drop the farthest."""
-    p = len(squares) - 1
-    while p > 0 and squares[p - 1] > square:
-        squares[p], indices[p] = squares[p - 1], indices[p - 1]
-        p -= 1
-    squares[p], indices[p] = square, index
+@njit(nogil=True, cache=True)
+def _search_blocks(  # type: ignore # pragma: no cover - compiled
+    points, norms, squares, indices, b, first, last
+):
+    """Update the candidates with the distances between block b and blocks `first` to `last`."""
+    products = np.empty((points.shape[1], points.shape[1]), np.float32)
+    for c in range(first, last):
+        # The comparison adds the norms to the products, which is faster than including them in
+        # the product as further columns.
+        np.dot(points[b], points[c].T, products)
+        _keep_smallest(products, norms[b], norms[c], squares, indices, b, c)
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+def _any_near(  # type: ignore # pragma: no cover - compiled
+    products, norm, norms, row, columns
+):
+    """Return whether a squared distance is less than the bound of its row or of its column.
+
+    LLVM vectorises this loop because it does not know the length of the arrays.
+    """
+    hits, two = np.int32(0), np.float32(2)
+    for j in range(len(products)):
+        square = norm + norms[j] - two * products[j]
+        hits += np.int32(square < row) + np.int32(square < columns[j])
+    return hits > 0
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
@@ -134,30 +159,36 @@ def _keep_smallest(  # type: ignore # pragma: no cover - compiled
     """Update the candidates of the rows and of the columns with a block of squared distances."""
     size = len(left)
     two = np.float32(2)
-    columns = np.empty(size, np.float32)
-    for j in range(size):
-        columns[j] = squares[c * size + j, -1]
+    columns = np.full(size, -FAR_SQUARED)  # within a block, rows find all neighbours
+    hits = np.empty(CHUNK + 1, np.int64)
+    if b != c:
+        for j in range(size):
+            columns[j] = squares[c * size + j, -1]
     for r in range(size):
         i = b * size + r
         row, norm, product = squares[i, -1], left[r], products[r]
         for start in range(0, size, CHUNK):
-            hits = np.int32(0)
-            for j in range(start, start + CHUNK):
-                square = norm + right[j] - two * product[j]
-                hits += np.int32(square < row) + np.int32(square < columns[j])
-            if hits == 0:
+            stop = start + CHUNK
+            if not _any_near(
+                product[start:stop], norm, right[start:stop], row, columns[start:stop]
+            ):
                 continue
-            for j in range(start, start + CHUNK):
+            n_hits = 0  # without a branch, finding the few entries is faster
+            for j in range(start, stop):
+                hits[n_hits] = j
+                square = norm + right[j] - two * product[j]
+                n_hits += (square < row) | (square < columns[j])
+            for j in hits[:n_hits]:
                 square, other = norm + right[j] - two * product[j], c * size + j
                 if square < row and other != i:
-                    _insert(squares[i], indices[i], square, other)
+                    insert(squares[i], indices[i], square, other)
                     row = squares[i, -1]
-                if b != c and square < columns[j]:
-                    _insert(squares[other], indices[other], square, i)
+                if square < columns[j]:
+                    insert(squares[other], indices[other], square, i)
                     columns[j] = squares[other, -1]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, fastmath={"reassoc"})
 def _sort_by_distance(X, points, indices, distances):  # type: ignore # pragma: no cover - compiled
     """Compute the distances of the candidates in double precision, and sort by them."""
     for i in range(len(X)):

@@ -10,9 +10,9 @@ from threadpoolctl import threadpool_limits
 
 pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
 
-from dimetric.neighbors import numba_search
+from dimetric.neighbors.compiled import graph_search
+from dimetric.neighbors.compiled.graph_search import nearest_other_rows
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
-from dimetric.neighbors.numba_search import nearest_other_rows
 
 DATA = {
     "normal": lambda rng: rng.normal(size=(700, 20)),
@@ -62,7 +62,7 @@ def test_distances_with_ties_and_copies(X, data):
 def test_uncertain_rows_are_searched_again(rng, monkeypatch):
     query_counts = []
     monkeypatch.setattr(
-        numba_search,
+        graph_search,
         "euclidean_neighbors",
         lambda X, *rest: query_counts.append(len(X)) or euclidean_neighbors(X, *rest),
     )

@@ -1,4 +1,10 @@
-"""Import of the modules that need numba."""
+"""Searches and shortest paths compiled by numba (the extra ``fast``).
+
+- ``graph_search``: neighbours within a set of samples.
+- ``query_search``: neighbours of queries by matrix products.
+- ``tree``: neighbours of queries by a k-d tree.
+- ``paths``: shortest paths.
+"""
 
 from functools import cache
 from importlib import import_module
@@ -9,12 +15,12 @@ from dimetric._arrays.threads import uninterrupted
 
 @cache
 def import_compiled(name: str) -> ModuleType | None:
-    """Import ``numba_search`` or ``numba_paths``. Return None if numba is not installed.
+    """Import a module of this package. Return None if numba is not installed.
 
     numba is optional (the extra ``fast``) and slow to import, so it is imported on first use. It
     cannot be imported again in the same process if Ctrl-C interrupted the import.
     """
     try:
-        return uninterrupted(lambda: import_module(f"dimetric.neighbors.{name}"))
+        return uninterrupted(lambda: import_module(f"dimetric.neighbors.compiled.{name}"))
     except ImportError:
         return None

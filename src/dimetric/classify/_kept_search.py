@@ -1,0 +1,54 @@
+"""What nearest-neighbour models keep between predictions."""
+
+from abc import abstractmethod
+from typing import Any
+
+from dimetric._arrays.namespaces import Array
+from dimetric.neighbors.index import NeighborIndex
+from dimetric.neighbors.metric_search import Metric
+
+
+class KeptSearchMixin:
+    """Estimator that prepares the search among its training samples once.
+
+    The prepared search is built from other attributes, so pickles and model files do not hold it.
+    """
+
+    metric: Metric
+    metric_params: dict[str, Any] | None
+    learner_: Any
+    _points: Array
+
+    @property
+    def _index(self) -> NeighborIndex:
+        """The training samples, prepared for searches. ``fit`` builds the index.
+
+        Pickles and model files do not hold it, so the first search after loading builds it again.
+        """
+        index = self.__dict__.get("_search_index")
+        settings = self._points, self.metric, self.metric_params
+        if index is None or any(
+            kept is not given for kept, given in zip(index.settings, settings, strict=True)
+        ):
+            index = NeighborIndex(*settings, is_mapped=self.learner_ is not None)
+            self.__dict__["_search_index"] = index
+        return index
+
+    def _values(self) -> Any:
+        """Return :meth:`_values_of_points`, computed once for all predictions."""
+        index = self._index
+        if index.values is None:
+            index.values = self._values_of_points()
+        return index.values
+
+    @abstractmethod
+    def _values_of_points(self) -> Any:
+        """Return the values of the training samples whose weighted sums give predictions."""
+
+    def _forget_search(self) -> None:
+        """Drop what belongs to the last fit."""
+        self.__dict__.pop("_search_index", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_search_index"}

@@ -1,0 +1,112 @@
+"""Candidates for the neighbours of queries, and their distances, with numba (the extra ``fast``).
+
+:mod:`dimetric.neighbors.euclidean_index` calls these kernels for blocks of queries. They release
+the GIL, and contain the matrix product, because threads that return to the interpreter for each
+product would wait for each other.
+"""
+
+import numpy as np
+from numba import njit
+
+from dimetric.neighbors.compiled._insert import insert
+
+CHUNK = 128  # entries compared at once by vector instructions
+GROUPS = 64  # groups of the points of a tile whose minima bound the smallest entries
+FAR = np.float32(1e30)  # the square of a missing candidate
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+def _any_smaller(products, norms, bound):  # type: ignore # pragma: no cover - compiled
+    """Return whether a squared distance is less than a bound, by vector instructions.
+
+    LLVM vectorises this loop because it does not know the length of the arrays.
+    """
+    hits = np.int32(0)
+    for j in range(len(products)):
+        hits += np.int32(products[j] + norms[j] < bound)
+    return hits > 0
+
+
+@njit(nogil=True, cache=True)
+def _lower_minima(minima, products, norms):  # type: ignore # pragma: no cover - compiled
+    """Lower the minima of groups to squared distances that are smaller."""
+    for j in range(len(minima)):
+        square = products[j] + norms[j]
+        minima[j] = square if square < minima[j] else minima[j]
+
+
+@njit(nogil=True, cache=True)
+def _bound_of_smallest(  # type: ignore # pragma: no cover - compiled
+    products, norms, m, minima, smallest
+):
+    """Return a bound that is larger than the m smallest squared distances of a query to a tile.
+
+    The m-th smallest of the minima of groups is such a bound, because each of m groups has an entry
+    up to it. So few entries of the first tile need to be compared with each other.
+    """
+    if m > GROUPS:
+        return FAR
+    minima[:] = FAR
+    for start in range(0, len(products), GROUPS):
+        _lower_minima(minima, products[start : start + GROUPS], norms[start : start + GROUPS])
+    smallest[:] = FAR
+    for minimum in minima:
+        if minimum < smallest[-1]:
+            p = m - 1
+            while p > 0 and smallest[p - 1] > minimum:
+                smallest[p] = smallest[p - 1]
+                p -= 1
+            smallest[p] = minimum
+    return np.nextafter(smallest[-1], FAR)
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
+    A, tiles, norms, squares, indices, first
+):
+    """Update the candidates of queries with tiles of points.
+
+    The squared distances lack the norms of the queries. The first point has the index `first`.
+    """
+    size = tiles.shape[2]
+    products = np.empty((len(A), size), np.float32)
+    hits = np.empty(CHUNK + 1, np.int64)
+    minima, smallest = np.empty(GROUPS, np.float32), np.empty(squares.shape[1], np.float32)
+    for t in range(len(tiles)):
+        if len(A) == 1:
+            np.dot(A[0], tiles[t], products[0])
+        else:
+            np.dot(A, tiles[t], products)
+        for i in range(len(A)):
+            row, product = squares[i, -1], products[i]
+            if row >= FAR:
+                row = _bound_of_smallest(product, norms[t], squares.shape[1], minima, smallest)
+            for start in range(0, size, CHUNK):
+                stop = start + CHUNK
+                if not _any_smaller(product[start:stop], norms[t, start:stop], row):
+                    continue
+                # Without a branch, finding the few entries is faster.
+                n_hits = 0
+                for j in range(start, stop):
+                    hits[n_hits] = j
+                    n_hits += product[j] + norms[t, j] < row
+                for j in hits[:n_hits]:
+                    square = product[j] + norms[t, j]
+                    if square < row:
+                        insert(squares[i], indices[i], square, first + t * size + j)
+                        row = min(row, squares[i, -1])
+
+
+@njit(nogil=True, cache=True)
+def measure(X, points, candidates, squares):  # type: ignore # pragma: no cover - compiled
+    """Compute the squared distances between rows of X and their candidates in double precision.
+
+    The features are summed in order, as ``np.cumsum`` does, so that NumPy gets the same bits.
+    """
+    for i in range(len(X)):
+        for rank in range(candidates.shape[1]):
+            index, total = candidates[i, rank], 0.0
+            for f in range(X.shape[1]):
+                difference = np.float64(X[i, f]) - np.float64(points[index, f])
+                total += difference * difference
+            squares[i, rank] = total

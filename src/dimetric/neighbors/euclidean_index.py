@@ -1,0 +1,270 @@
+r"""Euclidean neighbours of new queries among fixed points, which are prepared once.
+
+There are two ways to search, and both are exact:
+
+- **Products.** Squared distances to all points, up to rounding, come from a matrix product in
+  single precision. The nearest k points and a few more are candidates.
+- **Tree.** A k-d tree (:mod:`dimetric.neighbors.compiled.tree`) compares only some of the points.
+
+In both cases the distances of the candidates are computed from the differences between the vectors
+by the same function, so the result does not depend on the way that was chosen. If, according to a
+bound on the rounding errors, a point outside the candidates of a product could be as near, the
+query is repeated in double precision.
+
+**Choice.** The time of a query is about
+
+.. math:: t_{tree} = 7\, s, \qquad t_{product} = n\, (0.9 + 0.022\, d)
+
+nanoseconds, fitted to measurements with n = 5,000 to 100,000 points and d = 2 to 300 features. s is
+the number of points that a query of the tree compares, the mean over 64 of the points. The tree is
+used if its time is less.
+
+**Rounding.** With centred points, the error of a squared distance from a product is at most
+:math:`(d + 6)\, \epsilon\, (|q| + |p|)^2`. Suppose that a point p is nearer to q than the k-th
+candidate, at distance r. Then :math:`|p| < |q| + r`, so the error is less than
+:math:`(d + 6)\, \epsilon\, (2 |q| + r)^2`. Hence a few points that are far away do not matter.
+"""
+
+import sys
+from collections.abc import Iterator
+from functools import cached_property
+from math import frexp
+from typing import Any
+
+import numpy as np
+
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import smallest_in_rows
+from dimetric._arrays.squared_distances import squared_norms
+from dimetric._arrays.threads import run_on_threads
+from dimetric.neighbors.compiled import import_compiled
+from dimetric.neighbors.euclidean_search import euclidean_neighbors
+
+SPARE_CANDIDATES = 4  # candidates of a product in addition to the k neighbours
+TILE_POINTS = 512  # points in a tile; the product with a block of queries fits into the cache
+BLOCK_QUERIES = 128
+MAX_PARTS = 4  # parts of the points that several threads search
+GROUP_DISTANCES = 2**18  # distances that NumPy computes at once
+MEASURED_VALUES = 2**18  # coordinates of candidates in memory at once
+MIN_PART_NANOSECONDS = 3e6  # for less work, dividing it takes longer
+# numba takes most of a second to import, so products use it from this many distances on.
+MIN_COMPILED_DISTANCES = 2**22
+TREE_POINTS = 5_000  # for fewer points, products are as fast as a tree
+TREE_FEATURES = 64  # for more features, building a tree takes too long
+PROBED_FEATURES = 8  # for more features, a tree of some points shows whether to build one of all
+PROBED_PART = 16  # one of this many points
+SCAN_NANOSECONDS = 7.0  # per point that a tree compares
+PAIR_NANOSECONDS, FEATURE_NANOSECONDS = 0.9, 0.022  # per point of a product
+SINGLE_EPSILON = float(np.finfo(np.float32).eps)
+FAR_SQUARED = np.float32(1e30)  # larger than all squared distances
+
+
+class EuclideanIndex:
+    """Exact search for the points nearest to queries.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+        Points of dtype float32 or float64. They should be distinct, because a tree cannot separate
+        equal points.
+
+    Examples
+    --------
+    >>> index = EuclideanIndex(np.array([[0.0], [1.0], [5.0]]))
+    >>> index.nearest(np.array([[2.0]]), 2)
+    (array([[1., 2.]]), array([[1, 0]]))
+    """
+
+    def __init__(self, points: np.ndarray) -> None:
+        self._points = points
+        self._n_distances = 0  # distances computed without numba so far
+
+    def build(self) -> None:
+        """Prepare the search now. Otherwise the first query prepares it."""
+        if self._tree is None:
+            _ = self._product
+
+    def nearest(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances and indices of the k nearest points of every row, nearest first.
+
+        Distances are in double precision. The order of points at equal distance is arbitrary.
+        """
+        if self._tree is not None:
+            return self._measured(Q, self._tree.nearest(Q, k), k)
+        n, d = self._points.shape
+        m = min(k + SPARE_CANDIDATES, n)
+        A, norms = self._product.scaled(Q)
+        rough, candidates = self._candidates(A, m)
+        distances, indices = self._measured(Q, candidates, k)
+        if m == n:
+            return distances, indices
+        kth = self._product.scale * distances[:, -1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = (d + 6) * SINGLE_EPSILON * (2 * np.sqrt(norms) + kth) ** 2
+            # Written so that NaN, of queries too large for single precision, is not certain.
+            certain = (rough[:, -1] + norms - error >= kth**2) & (norms < FAR_SQUARED / 4)
+        if not np.all(certain):
+            rows = np.flatnonzero(~certain)
+            points = self._points.astype(np.float64, copy=False)
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = euclidean_neighbors(Q[rows].astype(np.float64, copy=False), k, points)
+            distances[rows], indices[rows] = self._measured(Q[rows], found[1], k)
+        return distances, indices
+
+    @cached_property
+    def _tree(self) -> Any:
+        """A tree, if it is faster than products. It requires numba."""
+        n, d = self._points.shape
+        if n < TREE_POINTS or d > TREE_FEATURES:
+            return None
+        compiled = import_compiled("tree")
+        if compiled is None:
+            return None
+        limit = n * _nanoseconds_per_distance(d) / SCAN_NANOSECONDS
+        if d > PROBED_FEATURES:
+            # The number of compared points grows slower than the square root of all points.
+            part = compiled.Tree(self._points[::PROBED_PART])
+            if part.scanned * PROBED_PART**0.5 > limit:
+                return None
+        tree = compiled.Tree(self._points)
+        return tree if tree.scanned < limit else None
+
+    @cached_property
+    def _product(self) -> "_CentredPoints":
+        return _CentredPoints(self._points)
+
+    def _candidates(self, A: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the m smallest squared distances, less the norms of the queries, and indices."""
+        n_queries, tiles = len(A), self._product.tiles
+        n_distances = n_queries * len(self._points)
+        compiled = self._compiled(n_distances)
+        search = _keep_smallest if compiled is None else compiled.keep_smallest_of_queries
+        # A few queries are divided by points instead, so that several threads share the work.
+        time = n_distances * _nanoseconds_per_distance(A.shape[1])
+        n_parts = max(1, int(min(time / MIN_PART_NANOSECONDS, MAX_PARTS, len(tiles))))
+        n_parts = n_parts if n_queries <= BLOCK_QUERIES else 1
+        rough = np.full((n_parts, n_queries, m), FAR_SQUARED)
+        indices = np.zeros((n_parts, n_queries, m), np.int32)
+        tasks = [
+            (part, tiles_of_part, b)
+            for part, tiles_of_part in enumerate(row_blocks(len(tiles), -(-len(tiles) // n_parts)))
+            for b in row_blocks(n_queries, -(-n_queries // -(-n_queries // BLOCK_QUERIES)))
+        ]
+
+        def work(tasks: Iterator[tuple[int, slice, slice]]) -> None:
+            for part, t, b in tasks:
+                norms, first = self._product.norms[t], t.start * TILE_POINTS
+                search(A[b], tiles[t], norms, rough[part, b], indices[part, b], first)
+
+        run_on_threads(work, tasks, shared_queue=True)
+        if n_parts == 1:
+            return rough[0], indices[0]
+        return _merged(rough, indices)
+
+    def _compiled(self, n_distances: int) -> Any:
+        """Return the module that needs numba, or None. It is not imported for little work."""
+        if "numba" not in sys.modules and self._n_distances < MIN_COMPILED_DISTANCES:
+            self._n_distances += n_distances
+            if self._n_distances < MIN_COMPILED_DISTANCES:
+                return None
+        return import_compiled("query_search")
+
+    def _measured(
+        self, Q: np.ndarray, candidates: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances and indices of the k nearest candidates of every row of Q."""
+        (n_queries, m), d = candidates.shape, self._points.shape[1]
+        squares = np.empty((n_queries, m))
+        compiled = self._compiled(0)
+        measure = _measure if compiled is None else compiled.measure
+
+        def work(tasks: Iterator[slice]) -> None:
+            for b in tasks:
+                measure(Q[b], self._points, candidates[b], squares[b])
+
+        rows = max(1, MEASURED_VALUES // (m * d))
+        if n_queries <= rows:
+            work(iter([slice(0, n_queries)]))
+        else:
+            run_on_threads(work, list(row_blocks(n_queries, rows)), shared_queue=True)
+        order = np.argsort(squares, axis=1, kind="stable")[:, :k]
+        rows_of_order = np.arange(n_queries)[:, None]
+        distances = np.sqrt(squares[rows_of_order, order])
+        return distances, candidates[rows_of_order, order].astype(np.int64)
+
+
+class _CentredPoints:
+    """Points, centred and rescaled, in single precision, in tiles of the same size.
+
+    The last tile ends with points that are far away.
+    """
+
+    def __init__(self, points: np.ndarray) -> None:
+        n, d = points.shape
+        self.centre = points.mean(axis=0, dtype=np.float64)
+        largest = max(np.max(points.max(axis=0) - self.centre), np.max(self.centre - points.min(0)))
+        # A power of two that scales all values into the range of single precision.
+        self.scale = 2.0 ** min(-frexp(float(largest))[1], 1023)
+        n_tiles = -(-n // TILE_POINTS)
+        self.tiles = np.zeros((n_tiles, d, TILE_POINTS), np.float32)
+        self.norms = np.full((n_tiles, TILE_POINTS), FAR_SQUARED)
+        for t, b in enumerate(row_blocks(n, TILE_POINTS)):
+            rows = ((points[b] - self.centre) * self.scale).astype(np.float32)
+            self.tiles[t, :, : len(rows)] = rows.T
+            self.norms[t, : len(rows)] = squared_norms(rows.astype(np.float64))
+
+    def scaled(self, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return -2 times the centred and rescaled queries, and their squared norms."""
+        with np.errstate(over="ignore"):
+            Q = (Q - self.centre) * self.scale
+            return (-2 * Q).astype(np.float32, order="C"), squared_norms(Q)
+
+
+def _keep_smallest(
+    A: np.ndarray,
+    tiles: np.ndarray,
+    norms: np.ndarray,
+    rough: np.ndarray,
+    indices: np.ndarray,
+    first: int,
+) -> None:
+    """Update the candidates of queries with tiles of points.
+
+    ``compiled.query_search.keep_smallest_of_queries`` does the same.
+    """
+    m, size = rough.shape[1], max(1, GROUP_DISTANCES // (len(A) * TILE_POINTS))
+    for group in row_blocks(len(tiles), size):
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.matmul(A, tiles[group]) + norms[group, None, :]
+        squares = squares.transpose(1, 0, 2).reshape(len(A), -1)
+        values, columns = smallest_in_rows(squares, min(m, squares.shape[1]))
+        columns += first + group.start * TILE_POINTS
+        if len(tiles) > size or values.shape[1] < m:
+            values, columns = _merged([rough, values], [indices, columns], m)
+        rough[:], indices[:] = values, columns
+
+
+def _measure(
+    X: np.ndarray, points: np.ndarray, candidates: np.ndarray, squares: np.ndarray
+) -> None:
+    """Compute the squared distances between rows of X and their candidates.
+
+    ``compiled.query_search.measure`` does the same. The features are summed in order, because that
+    function does so, and not by pairs as in ``np.sum``.
+    """
+    near = points[candidates.ravel()].astype(np.float64, copy=False)
+    near = near.reshape(*candidates.shape, -1) - X.astype(np.float64, copy=False)[:, None, :]
+    with np.errstate(over="ignore"):
+        squares[:] = np.cumsum(near * near, axis=2)[:, :, -1]
+
+
+def _merged(rough: Any, indices: Any, m: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the m nearest of several lists of candidates of the same queries, nearest first."""
+    values, indices = np.concatenate(rough, axis=1), np.concatenate(indices, axis=1)
+    m = rough[0].shape[1] if m is None else m
+    order = np.argsort(values, axis=1)[:, :m]
+    return np.take_along_axis(values, order, axis=1), np.take_along_axis(indices, order, axis=1)
+
+
+def _nanoseconds_per_distance(n_features: int) -> float:
+    return PAIR_NANOSECONDS + FEATURE_NANOSECONDS * n_features

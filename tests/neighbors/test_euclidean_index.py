@@ -1,0 +1,151 @@
+"""Search among points that are prepared once, against all distances in double precision."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
+
+from dimetric.neighbors import euclidean_index as module
+from dimetric.neighbors.euclidean_index import EuclideanIndex
+
+DATA = {
+    "normal": lambda rng, n: rng.normal(size=(n, 20)),
+    "many tiles": lambda rng, n: rng.normal(size=(7 * n, 3)),
+    "one feature": lambda rng, n: rng.normal(size=(n, 1)),
+    "clusters far apart": lambda rng, n: (
+        rng.normal(size=(n, 4)) + 1e6 * rng.integers(0, 3, size=(n, 1))
+    ),
+    "one point far away": lambda rng, n: np.vstack([rng.normal(size=(n - 1, 4)), [[1e12] * 4]]),
+    "far from the origin": lambda rng, n: rng.normal(size=(n, 4)) + 1e9,
+    "huge": lambda rng, n: 1e150 * rng.normal(size=(n, 3)),
+    "tiny": lambda rng, n: 1e-150 * rng.normal(size=(n, 3)),
+    "single precision": lambda rng, n: rng.normal(size=(n, 30)).astype(np.float32),
+    "columns in memory": lambda rng, n: np.asfortranarray(rng.normal(size=(n, 5))),
+}
+
+
+@pytest.fixture(params=["tree", "compiled products", "products"])
+def way(request, monkeypatch):
+    """The way to search. Trees are used for all points, and numba for any number of distances."""
+    if request.param == "products":
+        monkeypatch.setattr(module, "import_compiled", lambda name: None)
+    else:
+        pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
+    monkeypatch.setattr(module, "MIN_COMPILED_DISTANCES", 0)
+    monkeypatch.setattr(module, "TREE_POINTS", 0 if request.param == "tree" else 10**9)
+    if request.param == "tree":
+        monkeypatch.setattr(module, "PROBED_FEATURES", 1000)
+        monkeypatch.setattr(module, "SCAN_NANOSECONDS", 1e-9)
+    return request.param
+
+
+@pytest.mark.parametrize("n_queries", [1, 40, 300])
+@pytest.mark.parametrize("data", DATA)
+def test_neighbors_match_all_distances(data, n_queries, way, rng):
+    X = DATA[data](rng, 900)
+    queries = DATA[data](rng, 900)[:n_queries]
+    index = EuclideanIndex(X)
+    assert (index._tree is not None) == (way == "tree")
+    D = cdist(queries.astype(float), X.astype(float))
+    for k in (1, 6):
+        distances, indices = index.nearest(queries, k)
+        assert_allclose(distances, np.sort(D, axis=1)[:, :k], rtol=1e-12)
+        assert_array_equal(indices, np.argsort(D, axis=1)[:, :k])
+
+
+def test_each_query_finds_itself(way, rng):
+    X = rng.normal(size=(500, 6)) + 1e6
+    distances, indices = EuclideanIndex(X).nearest(X, 2)
+    assert_array_equal(indices[:, 0], np.arange(500))
+    assert_array_equal(distances[:, 0], 0)
+
+
+@settings(max_examples=40)
+@given(
+    hnp.arrays(
+        float,
+        st.tuples(st.integers(1, 40), st.integers(1, 4)),
+        elements=st.integers(-3, 3).map(lambda i: i / 4),
+    ),
+    st.data(),
+)
+def test_distances_with_ties(X, data):
+    k = data.draw(st.integers(1, len(X)))
+    distances, indices = EuclideanIndex(X).nearest(X + 0.25, k)
+    D = cdist(X + 0.25, X)
+    assert_allclose(distances, np.sort(D, axis=1)[:, :k], atol=1e-15)
+    assert_allclose(np.take_along_axis(D, indices, axis=1), distances, atol=1e-15)
+    assert all(len(set(row)) == k for row in indices.tolist())
+
+
+def test_more_ties_than_candidates(way):
+    grid = np.stack(np.meshgrid(*[np.arange(4.0)] * 4), axis=-1).reshape(-1, 4)
+    distances, _ = EuclideanIndex(grid).nearest(grid + 0.5, 7)
+    assert_array_equal(distances, np.sort(cdist(grid + 0.5, grid), axis=1)[:, :7])
+
+
+@pytest.mark.parametrize("size", [1e12, 1e60])
+def test_queries_outside_the_range_of_single_precision(size, way, rng):
+    X = rng.normal(size=(600, 3))
+    queries = size * rng.normal(size=(5, 3))
+    distances, _ = EuclideanIndex(X).nearest(queries, 3)
+    assert_allclose(distances, np.sort(cdist(queries, X), axis=1)[:, :3], rtol=1e-12)
+
+
+def test_all_points_are_equal(way):
+    distances, indices = EuclideanIndex(np.full((60, 2), 7.0)).nearest(np.full((1, 2), 4.0), 60)
+    assert_array_equal(distances, np.full((1, 60), np.sqrt(18)))
+    assert_array_equal(np.sort(indices), [np.arange(60)])
+
+
+@pytest.mark.parametrize("d", [2, 7, 150])
+def test_all_ways_give_the_same_bits(d, monkeypatch, rng):
+    pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
+    X, queries = rng.normal(size=(6000, d)), rng.normal(size=(300, d))
+    found = []
+    for tree_points in (0, 10**9):
+        monkeypatch.setattr(module, "TREE_POINTS", tree_points)
+        monkeypatch.setattr(module, "TREE_FEATURES", 1000)
+        monkeypatch.setattr(module, "PROBED_FEATURES", 1000)
+        monkeypatch.setattr(module, "SCAN_NANOSECONDS", 1e-9)
+        for threads in (1, 2):
+            with threadpool_limits(threads, "blas"):
+                found.append(EuclideanIndex(X).nearest(queries, 6))
+    monkeypatch.setattr(module, "import_compiled", lambda name: None)
+    found.append(EuclideanIndex(X).nearest(queries, 6))
+    # A single query is searched in other blocks.
+    one = [EuclideanIndex(X).nearest(queries[i : i + 1], 6) for i in range(20)]
+    for distances, indices in found[1:]:
+        assert_array_equal(distances, found[0][0])
+        assert_array_equal(indices, found[0][1])
+    assert_array_equal(np.concatenate([each[0] for each in one]), found[0][0][:20])
+
+
+def test_a_tree_is_used_where_it_compares_few_points(rng):
+    pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
+    plane = rng.normal(size=(8000, 2))
+    in_plane = plane @ rng.normal(size=(2, 25))
+    assert EuclideanIndex(plane)._tree is not None
+    assert EuclideanIndex(in_plane)._tree is not None
+    assert EuclideanIndex(rng.normal(size=(8000, 25)))._tree is None
+    assert EuclideanIndex(rng.normal(size=(200, 2)))._tree is None
+
+
+def test_numba_is_imported_only_for_much_work(monkeypatch, rng):
+    imported = []
+    monkeypatch.setattr(module, "import_compiled", imported.append)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    monkeypatch.setattr(module, "MIN_COMPILED_DISTANCES", 5_000)
+    X = rng.normal(size=(1000, 20))
+    index = EuclideanIndex(X)
+    for _ in range(4):
+        index.nearest(X[:1], 3)
+    assert not imported
+    index.nearest(X[:1], 3)
+    assert imported
