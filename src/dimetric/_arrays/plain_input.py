@@ -20,7 +20,7 @@ def is_plain(learner: Any, X: Any, *, reset: bool, min_samples: int) -> bool:
     """
     if type(X) is not np.ndarray or X.dtype not in FLOATS or X.ndim != 2:
         return False
-    if len(X) < min_samples or X.shape[1] < 1 or not is_finite(X):
+    if len(X) < max(1, min_samples) or X.shape[1] < 1 or not is_finite(X):
         return False
     if reset:
         learner.__dict__.pop("feature_names_in_", None)

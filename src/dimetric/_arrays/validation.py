@@ -130,27 +130,9 @@ def checked_samples(
         X = _checked_foreign(X, min_samples)
         validate_data(learner, X, reset=reset, skip_check_array=True)
         return X
-    if not reset and _is_valid(learner, X, min_samples):
-        return X
     with ignoring_overflow():
         X = validate_data(learner, X, reset=reset, **_validation_options(learner, X, min_samples))
     return _canonical(X)
-
-
-def _is_valid(learner: BaseEstimator, X: Any, min_samples: int) -> bool:
-    """Return whether X is an array of samples that scikit-learn's validation returns unchanged.
-
-    This validation would take longer than to predict a single sample. It also checks names of
-    features, and it writes the messages of errors.
-    """
-    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in (np.float64, np.float32):
-        return False
-    if X.shape[0] < max(1, min_samples) or X.shape[1] != getattr(learner, "n_features_in_", None):
-        return False
-    if hasattr(learner, "feature_names_in_"):
-        return False
-    with ignoring_overflow():
-        return bool(np.isfinite(np.sum(X)))
 
 
 def checked_samples_with_labels(

@@ -15,9 +15,9 @@ query is repeated in double precision.
 
 .. math:: t_{tree} = 7\, s, \qquad t_{product} = n\, (0.9 + 0.022\, d)
 
-nanoseconds, fitted to measurements with n = 5,000 to 100,000 points and d = 2 to 300 features. s is
-the number of points that a query of the tree compares, the mean over 64 of the points. The tree is
-used if its time is less.
+nanoseconds. The constants are rounded from a few measurements on one processor. s is the number of
+points that a query of the tree compares, the mean over 64 of the points. The tree is used if its
+time is less.
 
 **Rounding.** With centred points, the error of a squared distance from a product is at most
 :math:`(d + 6)\, \epsilon\, (|q| + |p|)^2`. Suppose that a point p is nearer to q than the k-th
