@@ -6,7 +6,7 @@ callbacks, a fit reports no progress.
 """
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from sklearn import get_config
@@ -50,37 +50,40 @@ __all__ = [
 ]
 
 
-# Values of these types are the same whenever they are equal.
+# Values of these types cannot change, and are valid whenever equal values of the type are.
 PLAIN_TYPES = frozenset({bool, int, float, str, type(None)})
 
 
 def check_params(estimator: BaseEstimator) -> None:
     """Validate the parameters of an estimator against its ``_parameter_constraints``."""
-    values = tuple(getattr(estimator, name) for name in _param_names(type(estimator)))
-    types = tuple(map(type, values))
+    params = estimator.get_params(deep=False)
+    constraints, name = estimator._parameter_constraints, type(estimator).__name__
+    types = tuple(map(type, params.values()))
     if PLAIN_TYPES.issuperset(types):
-        _check_values(type(estimator), values, types)
+        # Lists may be changed in place, so the key of the cache contains their elements.
+        items = ((k, tuple(v) if isinstance(v, list) else v) for k, v in constraints.items())
+        _check_plain_values(tuple(items), tuple(params.items()), types, name)
     else:
-        _check_values.__wrapped__(type(estimator), values, types)
+        validate_parameter_constraints(constraints, params, caller_name=name)
 
 
 @lru_cache(maxsize=1024)
-def _check_values(cls: type, values: tuple[Any, ...], types: tuple[type, ...]) -> None:
+def _check_plain_values(
+    constraints: tuple[tuple[str, Any], ...],
+    params: tuple[tuple[str, Any], ...],
+    types: tuple[type, ...],
+    name: str,
+) -> None:
     """Validate the values of all parameters. Valid values are validated once only.
 
     The types distinguish values that are equal, such as 1 and True.
     """
-    params = dict(zip(_param_names(cls), values, strict=True))
-    validate_parameter_constraints(
-        cls._parameter_constraints,  # type: ignore[attr-defined]
-        params,
-        caller_name=cls.__name__,
-    )
+    validate_parameter_constraints(dict(constraints), dict(params), caller_name=name)
 
 
-@cache
-def _param_names(cls: type) -> tuple[str, ...]:
-    """Return the names of the parameters of an estimator's constructor."""
+@lru_cache(maxsize=256)
+def _param_names(cls: type, init: Callable[..., None]) -> tuple[str, ...]:
+    """Return the names of the parameters of an estimator's constructor `init`."""
     return tuple(BaseEstimator._get_param_names.__func__(cls))
 
 
@@ -89,7 +92,7 @@ class QuickParamsMixin:
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return list(_param_names(cls))
+        return list(_param_names(cls, cls.__init__))
 
     def _validate_params(self) -> None:
         check_params(self)  # type: ignore[arg-type]

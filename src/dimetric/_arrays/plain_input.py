@@ -46,5 +46,7 @@ def are_plain_labels(X: Any, y: Any) -> bool:
         return False
     if y.ndim != 1 or y.dtype.kind != "i" or len(y) == 0 or len(y) != len(X):
         return False
+    if not y.flags.c_contiguous:  # scikit-learn returns a contiguous copy
+        return False
     n_classes = int(y.max()) - int(y.min()) + 1
     return len(y) <= MIN_FEW_SAMPLES or n_classes <= len(y) // 2

@@ -158,7 +158,7 @@ def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.
     """
     info = np.finfo(Z.dtype)
     cutoff = -EXPONENT_FRACTION * float(np.log(info.tiny))  # e^-cutoff is negligible
-    largest = min(max(b, 0.0), cutoff)
+    largest = max(b, 0.0) if b < cutoff else cutoff  # written so that NaN yields the cutoff
     n_factors = max(1, int(np.log(info.max) / (largest + 1)))
     lower_triangle = np.tri(min(BLOCK_ROWS, len(Z)), dtype=bool)
 

@@ -11,6 +11,7 @@ and :math:`\mathcal{L}(w)` is the sparse Laplacian of the graph whose edges are 
 """
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import array_api_compat as compat
@@ -233,8 +234,9 @@ class Graph:
 
     def laplacian_product(self, w: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Return the Laplacian of the graph with edge weights w, times V."""
-        W, n = self._adjacency, self._n
-        if W is not None:
+        n = self._n
+        if self._adjacency is not None:
+            W = copy(self._adjacency)  # shares the pattern
             W.data = w[self._pair]
             product: np.ndarray = (W @ np.ones(n, V.dtype))[:, None] * V
             product -= W @ V

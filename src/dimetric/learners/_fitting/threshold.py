@@ -1,5 +1,7 @@
 """The threshold of a distance at which the mean loss of a map is smallest."""
 
+from typing import Self
+
 import numpy as np
 
 from dimetric._arrays.namespaces import asarray_like, eps
@@ -8,6 +10,7 @@ from dimetric.objectives.objective import Objective
 
 SLOPE_TOL = 1e-6  # one more step of the secant method then makes the slope far smaller
 MAX_STEPS = 100  # a few steps are usual
+SLOW = 0.75  # a step is slow if it reduces the slope by a smaller factor
 FIRST_CURVATURE = 0.1  # of the mean loss; a better value is found after the first step
 MIN_PARTS = 2  # the search uses a part of the samples if it is at most 1 / MIN_PARTS of all
 
@@ -32,7 +35,7 @@ def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) 
     if len(objective.strata) >= MIN_PARTS * MAX_SAMPLES_FOR_RESCALING and not search.is_done():
         part = _ThresholdSearch(representative_part(objective), L, float(theta[0]))
         part.run()
-        search.b, search.curvature = part.b, part.curvature
+        search.continue_from(part)
     search.run()
     return np.asarray([search.b])
 
@@ -52,7 +55,9 @@ class _ThresholdSearch:
 
     The slope of a convex function increases. So a b with a positive slope is an upper bound on the
     best b, and one with a negative slope is a lower bound. A step that leaves these bounds is
-    replaced by bisection.
+    replaced by bisection. So is a step after one that hardly changed the slope: far from the best
+    b, the slope is nearly constant, and the secant method fails. If one of the bounds is not yet
+    known, a long step is taken instead.
     """
 
     def __init__(self, objective: Objective, L: np.ndarray, b: float) -> None:
@@ -64,26 +69,44 @@ class _ThresholdSearch:
         self.b, self.curvature = b, FIRST_CURVATURE
 
     def is_done(self) -> bool:
-        """Return whether the slope at the last b was small."""
-        return self._last is not None and abs(self._last[1]) <= self._tol
+        """Return whether the slope at the last b was small, or not a number."""
+        return self._last is not None and not abs(self._last[1]) > self._tol
 
     def run(self) -> None:
-        """Take steps until the slope is small."""
+        """Take steps until the slope is small, or no number is left between the bounds."""
         for _ in range(MAX_STEPS):
-            if self.is_done():
+            b = self.b
+            if not self.is_done():
+                self.step()
+            if self.b == b:
                 break
-            self.step()
+
+    def continue_from(self, other: Self) -> None:
+        """Use the b and curvature that another search found, if b is between the bounds."""
+        if self._low < other.b < self._high:
+            self.b, self.curvature = other.b, other.curvature
 
     def step(self) -> None:
         """Evaluate the slope at b, and choose the next b."""
         b, last = self.b, self._last
         _, slope = loss_at_threshold(self._objective, self._map, np.asarray([b]))
-        self._low, self._high = (self._low, b) if slope > 0 else (b, self._high)
+        if slope > 0:
+            self._high = min(self._high, b)
+        else:
+            self._low = max(self._low, b)
         if last is not None and (slope - last[1]) * (b - last[0]) > 0:
             self.curvature = (slope - last[1]) / (b - last[0])
         self._last = b, slope
-        longest = 2 * (1 + abs(b))  # far from the best b, the curvature vanishes
-        b += float(np.clip(-slope / self.curvature, -longest, longest))
-        if not self._low < b < self._high and np.isfinite(self._high - self._low):
-            b = (self._low + self._high) / 2
-        self.b = b
+        longest = 2 * (1 + abs(b))
+        if self.is_done() and last is not None:
+            longest = abs(b - last[0])  # no slope is evaluated after this step, so it must be short
+        new = b + float(np.clip(-slope / self.curvature, -longest, longest))
+        if not self.is_done():
+            is_slow = last is not None and abs(slope) > SLOW * abs(last[1])
+            if np.isfinite(self._high - self._low):
+                is_inside = self._low < new < self._high
+                new = new if is_inside and not is_slow else (self._low + self._high) / 2
+            elif is_slow:
+                new = b - float(np.sign(slope)) * longest
+        if self._low < new < self._high:
+            self.b = new

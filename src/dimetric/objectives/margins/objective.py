@@ -263,11 +263,11 @@ class MarginObjective(PairwiseObjective, Smoothable):
 
         All targets of these samples are kept. Impostors are only searched among these samples.
         """
-        if len(rows) == len(self.targets):
-            return self
         labels, targets = self.strata[rows], self.targets[rows]
         if np.all(targets < 0):
             return None
+        if len(rows) == len(self.targets):
+            return self
         others = np.setdiff1d(targets[targets >= 0], rows)
         points = np.concatenate([rows, others])
         sorting = np.argsort(points)
