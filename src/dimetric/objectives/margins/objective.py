@@ -175,6 +175,8 @@ class MarginObjective(PairwiseObjective, Smoothable):
         Weights of the samples, on the host.
     """
 
+    rule: MarginRule
+
     def __init__(
         self,
         X: Array,
