@@ -92,10 +92,10 @@ class QuickParamsMixin:
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return list(_param_names(cls, cls.__init__))
+        return list(_param_names(cls, cls.__init__))  # type: ignore[arg-type]
 
     def _validate_params(self) -> None:
-        check_params(self)  # type: ignore[arg-type]
+        check_params(self)
 
 
 def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ An impostor is a sample of another class that is nearer than a target neighbour 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -50,7 +50,7 @@ class PushSums:
     width: float
     weights: np.ndarray | None
     impostor_weights: np.ndarray | None
-    V: np.ndarray | None = None
+    V: Any = None
 
     def __post_init__(self) -> None:
         self.loss = 0.0

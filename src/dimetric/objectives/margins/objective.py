@@ -185,6 +185,8 @@ class MarginObjective(PairwiseObjective, Smoothable):
         See :class:`~dimetric.objectives.pairwise.PairwiseObjective`.
     """
 
+    rule: MarginRule
+
     def __init__(
         self,
         X: Array,
