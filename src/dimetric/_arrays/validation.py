@@ -4,7 +4,6 @@ NumPy arrays and data frames are checked by scikit-learn. This module applies th
 arrays of other namespaces.
 """
 
-from itertools import combinations_with_replacement
 from numbers import Real
 from typing import Any
 
@@ -16,12 +15,10 @@ from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
-from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.labels import dense_y, no_order_error, several_columns_remedy
-from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
+from dimetric._arrays.namespaces import Array, is_foreign, namespace
 from dimetric._arrays.plain_input import are_plain_labels, is_plain
 
-TILE_SIZE = 256  # rows and columns of a tile; two tiles fit into a core's cache
 # Values up to these limits, and at least their reciprocals, are not rescaled. Sums of many squares
 # then neither overflow nor underflow.
 FLOAT32_LIMIT, FLOAT64_LIMIT = 2.0**40, 2.0**200
@@ -215,51 +212,6 @@ def _checked_samples_with_y(
     assert_all_finite(y, input_name="y")
     check_consistent_length(X, y)
     return X, y
-
-
-def check_dissimilarities(D: Array) -> None:
-    """Raise unless D is square, symmetric up to rounding, nonnegative, and 0 on the diagonal."""
-    xp = namespace(D)
-    n = D.shape[0]
-    if D.shape[1] != n:
-        raise ValueError(
-            f"Precomputed dissimilarities must be a square matrix, but X has shape "
-            f"{tuple(D.shape)}. If X holds samples and features, choose a metric other than "
-            "'precomputed'."
-        )
-    if bool(xp.any(D < 0)):
-        raise ValueError(
-            "Dissimilarities must not be negative. If X holds similarities, convert them first."
-        )
-    # Distances computed from matrix products have errors of about sqrt(eps) times the largest one.
-    tolerance = 4 * float(xp.finfo(D.dtype).eps) ** 0.5 * float(xp.max(D))
-    if bool(xp.any(xp.linalg.diagonal(D) > tolerance)):
-        raise ValueError("The diagonal of a dissimilarity matrix must be 0.")
-    pair = asymmetric_pair(D, tolerance)
-    if pair is not None:
-        i, j = pair
-        raise ValueError(
-            f"Dissimilarities must be symmetric, but X[{i}, {j}] is {float(D[i, j]):.6g} and "
-            f"X[{j}, {i}] is {float(D[j, i]):.6g}. Pass (X + X.T) / 2 to use their mean."
-        )
-
-
-def asymmetric_pair(A: Array, tol: float) -> tuple[int, int] | None:
-    """Return i and j with ``|A[i, j] - A[j, i]| > tol``, or None if A is symmetric up to `tol`.
-
-    Examples
-    --------
-    >>> asymmetric_pair(np.array([[0.0, 1.0], [2.0, 0.0]]), tol=0.5)
-    (0, 1)
-    """
-    xp = namespace(A)
-    tiles = list(row_blocks(A.shape[0], TILE_SIZE))
-    for b, c in combinations_with_replacement(tiles, 2):
-        difference = A[b, c] - A[c, b].T
-        if max(float(xp.max(difference)), -float(xp.min(difference))) > tol:
-            i, j = np.unravel_index(np.argmax(np.abs(to_host(difference))), difference.shape)
-            return int(i) + b.start, int(j) + c.start
-    return None
 
 
 def rescale_for_squares(X: Array, name: str = "X") -> tuple[Array, float]:

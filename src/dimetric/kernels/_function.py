@@ -11,10 +11,11 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.dissimilarities import asymmetric_pair
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace
 from dimetric._arrays.threads import run_on_threads
-from dimetric._arrays.validation import asymmetric_pair, ignoring_overflow
+from dimetric._arrays.validation import ignoring_overflow
 from dimetric.kernels.kernel import FUNCTION_PARAMETERS, NAMES, Kernel
 from dimetric.linalg.deviation import standard_deviation
 from dimetric.linalg.symmetric import TILE_SIZE, PackedSymmetric, upper_tiles

@@ -16,6 +16,7 @@ import array_api_compat as compat
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigs
 
+from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.threads import run_on_threads
@@ -147,7 +148,8 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
         values, V, smallest = values[::-1][:k], fixed_signs(V.T[::-1][:k]), float(values[0])
     else:
         tol = max(1e-12, eps(D) / 100)
-        values, V, smallest = largest_eigenvectors(_gram_product(D), n, k, tol=tol)
+        with one_blas_thread():  # the products use their own threads, and the other work is small
+            values, V, smallest = largest_eigenvectors(_gram_product(D), n, k, tol=tol)
     # |J A J|^2 = |A|^2 - 2 n |row means|^2 + n^2 mean^2
     norm2 = (fourth_powers - 2 * n * float(means @ means) + n**2 * float(means.mean()) ** 2) / 4
     # The rounding errors of D form a random matrix, whose norm grows only like sqrt(n).

@@ -100,14 +100,14 @@ class References:
         """Return the dissimilarities of samples to the references, of shape (n, m).
 
         The dissimilarities are in the array namespace and on the device of X. `is_training` says
-        that X holds the training samples.
+        that X holds the training samples, which are checked already.
         """
         xp = namespace(X)
         if self.points is not None:
             metric, params = self.metric, self.metric_params
             D = distances_between(to_host(X), self.points, metric=metric, metric_params=params)
             D = asarray_like(D, X)
-        elif bool(xp.any(X < 0)):
+        elif not is_training and bool(xp.any(X < 0)):
             raise ValueError("Dissimilarities must not be negative.")
         else:
             D = (
@@ -159,7 +159,7 @@ def scale_references(
     Z : array of shape (n, k)
         Coordinates of all samples.
     """
-    D = references.dissimilarities(X)
+    D = references.dissimilarities(X, is_training=True)
     between_references = references.rows_of(D)
     if additive:
         references = replace(references, constant=additive_constant(to_host(between_references)))

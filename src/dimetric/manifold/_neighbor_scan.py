@@ -8,8 +8,9 @@ import numpy as np
 from scipy.sparse import csgraph
 
 from dimetric._arguments import check_types
+from dimetric._arrays.dissimilarities import check_dissimilarities
 from dimetric._arrays.namespaces import Array, to_host
-from dimetric._arrays.validation import check_dissimilarities, checked_array, rescale_for_squares
+from dimetric._arrays.validation import checked_array, rescale_for_squares
 from dimetric.neighbors.graph import directed, undirected
 from dimetric.neighbors.landmarks import draw_landmarks
 from dimetric.neighbors.metric_search import metric_neighbors

@@ -12,9 +12,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.dissimilarities import check_dissimilarities
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric._arrays.validation import check_dissimilarities, rescale_for_squares
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import HasMethods, Interval, Progress, StrOptions
 from dimetric._warnings import warn
 from dimetric.linalg.classical_scaling import PrincipalCoordinates, principal_coordinates

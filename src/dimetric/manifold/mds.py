@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dimetric._arrays.dissimilarities import check_dissimilarities
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric._arrays.validation import check_dissimilarities, rescale_for_squares
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric.learners._fitting.verbose import report
 from dimetric.manifold._classical import Axes, References, principal_axes, scale_references
@@ -275,7 +276,9 @@ class MDS(LandmarkEmbedding):
         self._references = self._chosen_references(X)
         # In single precision, rounding errors could change the order of dissimilarities.
         xp = namespace(X)
-        D = self._references.dissimilarities(X if self.metric_mds else xp.astype(X, xp.float64))
+        D = self._references.dissimilarities(
+            X if self.metric_mds else xp.astype(X, xp.float64), is_training=True
+        )
         W = None if self.weights is None else checked_weights(self.weights, X.shape[0])
         starts = starting_coordinates(
             D, W, self.n_components, self.init, self.n_init, self.random_state

@@ -9,10 +9,11 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from dimetric._arrays.dissimilarities import check_dissimilarities
 from dimetric._arrays.labels import dense_y, encode_labels
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.random_state import random_generator
-from dimetric._arrays.validation import check_dissimilarities, checked_array, rescale_for_squares
+from dimetric._arrays.validation import checked_array, rescale_for_squares
 from dimetric._warnings import warn
 
 
