@@ -1,5 +1,6 @@
 """Maps of frozen embeddings for retrieval."""
 
+from contextlib import nullcontext
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self, cast
@@ -9,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import ArgumentErrorMixin
-from dimetric._arrays.namespaces import Array, asarray_like, to_host
+from dimetric._arrays.blas_limit import one_blas_thread
+from dimetric._arrays.namespaces import Array, asarray_like, is_host, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric._compat import Interval, StrOptions, fit_method
 from dimetric._warnings import warn
@@ -199,13 +201,15 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
             raise ValueError(f"n_components={k} must be at most the number of features, {d}.")
         scale = LEARNED_SCALE_START if self.scale == "learn" else float(self.scale)
         initial = initial_maps(Q, D, k, scale)
-        choice = None
-        if self.reg == "auto":
-            choice = choose_reg(Q, D, known, groups, initial, options, self.cv)
-        reg = float(self.reg) if choice is None else choice.reg
-        fit = None
-        if reg is not None:
-            fit = fit_maps(Q, D, known, initial, reg, options, callback=self._report)
+        choice = fit = None
+        # Beside an accelerator, the host only has vectors as long as a map. Threads of BLAS would
+        # wait for each other longer than they compute.
+        with nullcontext() if is_host(Q) else one_blas_thread():
+            if self.reg == "auto":
+                choice = choose_reg(Q, D, known, groups, initial, options, self.cv)
+            reg = float(self.reg) if choice is None else choice.reg
+            if reg is not None:
+                fit = fit_maps(Q, D, known, initial, reg, options, callback=self._report)
         maps = initial if fit is None else fit.maps
         self.query_components_ = asarray_like(maps.queries, Q)
         self.document_components_ = asarray_like(maps.documents, Q)
