@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from dimetric import Relevance, RetrievalAdapter
+from dimetric.learners import retrieval_adapter
 from dimetric.learners._retrieval import choice, solve
 from dimetric.learners._retrieval.choice import folds
 from dimetric.learners._retrieval.function import Maps
@@ -312,3 +313,32 @@ def test_large_sets_choose_reg_on_a_part_of_the_queries(data, monkeypatch):
     parts = list(folds(relevance, None, 3, 0, choice.MAX_QUERIES))
     assert sum(len(fold.test) for fold in parts) == 30
     assert not RetrievalAdapter(random_state=0).fit(Q, X, relevance).is_identity_
+
+
+def test_time_limit_ends_the_choice_and_the_fit(data):
+    Q, X, relevance = data[:3]
+    adapter = RetrievalAdapter(random_state=0)
+    metadata = adapter._fit(Q, X, relevance, None, 1e-9)
+    assert metadata["cv_timed_out"]
+    assert set(metadata["cv_scores"]) == {"identity", choice.REGS[0]}
+    fixed = RetrievalAdapter(reg=1e-3)._fit(Q, X, relevance, None, 1e-9)
+    assert (fixed["n_iter"], fixed["reason"]) == (1, solve.TIME_LIMIT_REACHED)
+    assert not RetrievalAdapter()._fit(Q, X, relevance, None)["cv_timed_out"]
+
+
+def test_blas_has_one_thread_beside_an_accelerator(data, monkeypatch):
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    class RecordingLBFGS(LBFGS):
+        def minimise(self, *args, **kwargs):
+            info = threadpool_info()
+            seen.append({each["num_threads"] for each in info if each["user_api"] == "blas"})
+            return super().minimise(*args, **kwargs)
+
+    with threadpool_limits(2, user_api="blas"):
+        for on_host, expected in ((True, {2}), (False, {1})):
+            seen = []
+            monkeypatch.setattr(retrieval_adapter, "is_host", lambda X, on_host=on_host: on_host)
+            RetrievalAdapter(solver=RecordingLBFGS(), random_state=0).fit(*data[:3])
+            assert seen
+            assert all(each == expected for each in seen)

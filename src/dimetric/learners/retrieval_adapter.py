@@ -1,5 +1,8 @@
 """Maps of frozen embeddings for retrieval."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+from math import inf
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self, cast
@@ -9,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arguments import ArgumentErrorMixin
-from dimetric._arrays.namespaces import Array, asarray_like, to_host
+from dimetric._arrays.blas_limit import one_blas_thread
+from dimetric._arrays.namespaces import Array, asarray_like, is_host, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric._compat import Interval, StrOptions, fit_method
 from dimetric._warnings import warn
@@ -24,6 +28,7 @@ from dimetric.supervision._groups import checked_groups
 
 MAX_SOFTMAX_DOCUMENTS = 20_000  # documents in the softmax, unless n_candidates is given
 LEARNED_SCALE_START = 10.0
+CHOICE_SHARE = 0.75  # part of a time limit for the choice of reg
 
 
 class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
@@ -179,33 +184,36 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
         if self.is_identity_:
             warn(f"RetrievalAdapter returns the initial maps: {metadata['reason']}.")
         elif not metadata["converged"]:
-            remedy = "Raise max_iter, tol or reg."
-            warn(
-                f"RetrievalAdapter did not converge: {metadata['reason']}. {remedy}",
-                ConvergenceWarning,
-            )
+            message = f"RetrievalAdapter did not converge: {metadata['reason']}."
+            warn(f"{message} Raise max_iter, tol or reg.", ConvergenceWarning)
         return self
 
-    def _fit(self, queries: Array, documents: Array, relevance: Any, groups: Any) -> dict[str, Any]:
-        """Set the fitted attributes, and return the metadata."""
+    def _fit(
+        self, queries: Array, documents: Array, relevance: Any, groups: Any, seconds: float = inf
+    ) -> dict[str, Any]:
+        """Set the fitted attributes in about `seconds` at most, and return the metadata."""
+        started = perf_counter()
         Q, D, known, rows = checked_sets(queries, documents, relevance)
         if not len(rows):
             raise ValueError("No query has a relevant document, so there is nothing to learn from.")
         groups = None if groups is None else checked_groups(groups, len(queries))[rows]
         rng = random_generator(self.random_state)
-        options = self._options(int(rng.randint(2**31 - 1)))
+        options = self._options(int(rng.randint(2**31 - 1)), started + seconds)
         k, d = self.n_components or Q.shape[1], Q.shape[1]
         if k > d:
             raise ValueError(f"n_components={k} must be at most the number of features, {d}.")
         scale = LEARNED_SCALE_START if self.scale == "learn" else float(self.scale)
         initial = initial_maps(Q, D, k, scale)
-        choice = None
-        if self.reg == "auto":
-            choice = choose_reg(Q, D, known, groups, initial, options, self.cv)
-        reg = float(self.reg) if choice is None else choice.reg
-        fit = None
-        if reg is not None:
-            fit = fit_maps(Q, D, known, initial, reg, options, callback=self._report)
+        choice = fit = None
+        # Beside an accelerator, the host only has vectors as long as a map. Threads of BLAS would
+        # wait for each other longer than they compute.
+        with nullcontext() if is_host(Q) else one_blas_thread():
+            if self.reg == "auto":
+                limited = replace(options, deadline=started + CHOICE_SHARE * seconds)
+                choice = choose_reg(Q, D, known, groups, initial, limited, self.cv)
+            reg = float(self.reg) if choice is None else choice.reg
+            if reg is not None:
+                fit = fit_maps(Q, D, known, initial, reg, options, callback=self._report)
         maps = initial if fit is None else fit.maps
         self.query_components_ = asarray_like(maps.queries, Q)
         self.document_components_ = asarray_like(maps.documents, Q)
@@ -222,7 +230,7 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
             **fit_metadata(fit, choice),
         }
 
-    def _options(self, seed: int) -> Options:
+    def _options(self, seed: int, deadline: float) -> Options:
         return Options(
             sides=cast(Sides, self.sides),
             learns_scale=self.scale == "learn",
@@ -231,6 +239,7 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
             max_iter=self.max_iter,
             tol=self.tol,
             seed=seed,
+            deadline=deadline,
         )
 
     def _report(self, value: float, n_iter: int) -> None:

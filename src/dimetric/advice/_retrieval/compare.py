@@ -68,7 +68,8 @@ def compare_retrieval(
     adapter : RetrievalAdapter, optional
         The adapter to compare. By default, ``RetrievalAdapter()``.
     budget : float, default=300.0
-        Time in seconds. If it is short, other maps are skipped, and then folds.
+        Approximate time in seconds. If it is short, other maps are skipped, the search for the
+        `reg` of the adapter ends early, and then folds are skipped.
     random_state : int, RandomState or None, default=0
         Random seed.
 
@@ -100,7 +101,7 @@ def compare_retrieval(
     parts = list(folds(data.relevance, codes, N_FOLDS, fold_seed))
     training = data.queries, data.documents, data.relevance, codes
     held_out = held_out_scores(*training, parts, clone(model), HELD_OUT_SHARE * budget, rng)
-    model._metadata = model._fit(*training)
+    model._metadata = model._fit(*training, budget - (perf_counter() - started))
     posterior = correlated_t_test(*_paired_scores(held_out, codes), ROPE, 0)
     changes = _changes(held_out, data)
     return RetrievalComparison(
@@ -113,7 +114,7 @@ def compare_retrieval(
         query_scores={
             name: data.of_all_queries(scores[CRITERION]) for name, scores in held_out.scores.items()
         },
-        skipped=held_out.skipped,
+        skipped=held_out.skipped | _untried(model),
         adapter=model,
         group_gains=_group_gains(held_out, data.groups),
         losers=tuple(each for each in changes if each.after < each.before),
@@ -186,6 +187,15 @@ def _checked_texts(texts: Any, n: int, name: str) -> list[str] | None:
     if len(found) != n:
         raise ValueError(f"{name} has {len(found)} texts, but there are {n} vectors.")
     return found
+
+
+def _untried(adapter: RetrievalAdapter) -> dict[str, str]:
+    """Return the values of `reg` that there was no time for, as a skipped method."""
+    metadata = adapter.metadata()
+    if not metadata.get("cv_timed_out", False):
+        return {}
+    smallest = min(reg for reg in metadata["cv_scores"] if reg != IDENTITY)
+    return {f"{ADAPTER} with reg < {smallest:g}": "the budget is too short"}
 
 
 def _paired_scores(held_out: HeldOut, codes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

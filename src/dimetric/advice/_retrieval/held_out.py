@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from time import perf_counter
 from typing import Any
 
@@ -27,6 +28,7 @@ METRICS: dict[str, Callable[[Any, Relevance], np.ndarray]] = {
     f"map@{N_RANKED}": lambda ranking, known: average_precision(ranking, known, N_RANKED),
 }
 IDENTITY, ADAPTER = "identity", "adapter"
+ADAPTER_SHARE = 0.7  # of the time; the rest is for the other methods
 
 
 @dataclass
@@ -68,41 +70,36 @@ def held_out_scores(
 ) -> HeldOut:
     """Fit each method without the held-out queries of each fold, and score these queries.
 
-    The first fold runs identity and adapter in any case. Further folds and other methods run while
-    time is left, judged by the time of the fold before. A method that is skipped in one fold is
-    left out altogether, so all methods have scores for the same queries.
+    Identity and adapter run first. Each fit of the adapter gets an equal part of its time, and the
+    first fold runs in any case. Other methods follow while time is left. One that does not run in
+    all of these folds is left out altogether, so all methods have scores for the same queries.
     """
     n, started = relevance.n_queries, perf_counter()
     result = HeldOut({}, {}, {})
-    durations: dict[str, float] = {}
-    for fold in folds:
-        spent = perf_counter() - started
-        methods = [name for name in (IDENTITY, ADAPTER, *RIVALS) if name not in result.skipped]
-        if result.n_folds and spent + sum(durations.values()) > seconds:
+
+    def run(name: str, fold: Fold, seconds: float = inf) -> None:
+        maps = _fitted(name, queries, documents, relevance, groups, fold, adapter, rng, seconds)
+        known = relevance.take(fold.test)
+        ranking = _ranking(queries, documents, known, fold.test, *maps)
+        _store(result, name, n, fold.test, ranking, known)
+
+    for number, fold in enumerate(folds):
+        left = ADAPTER_SHARE * seconds - (perf_counter() - started)
+        if number and left <= 0:
             break
-        for name in methods:
-            left = seconds - (perf_counter() - started)
-            if name in RIVALS and left <= durations.get(ADAPTER, 0.0):
-                result.skipped[name] = f"the budget of {seconds:.0f} seconds is too short"
-                continue
-            began = perf_counter()
-            try:
-                map_queries, map_documents = _fitted(
-                    name, queries, documents, relevance, groups, fold, adapter, rng
-                )
-            except NotApplicableError as reason:
-                result.skipped[name] = str(reason)
-                continue
-            except (ValueError, np.linalg.LinAlgError) as error:
-                if name not in RIVALS:
-                    raise
-                result.skipped[name] = f"it failed ({error_text(error)})"
-                continue
-            known = relevance.take(fold.test)
-            ranking = _ranking(queries, documents, known, fold.test, map_queries, map_documents)
-            _store(result, name, n, fold.test, ranking, known)
-            durations[name] = perf_counter() - began
+        run(IDENTITY, fold)
+        run(ADAPTER, fold, left / (len(folds) - number))
         result.n_folds += 1
+    for name in RIVALS:
+        try:
+            for fold in folds[: result.n_folds]:
+                if perf_counter() - started > seconds:
+                    raise NotApplicableError("the budget is too short")
+                run(name, fold)
+        except NotApplicableError as reason:
+            result.skipped[name] = str(reason)
+        except (ValueError, np.linalg.LinAlgError) as error:
+            result.skipped[name] = f"it failed ({error_text(error)})"
     for name in result.skipped:
         result.scores.pop(name, None)
         result.first.pop(name, None)
@@ -118,6 +115,7 @@ def _fitted(
     fold: Fold,
     adapter: RetrievalAdapter,
     rng: np.random.RandomState,
+    seconds: float,
 ) -> tuple[Transform, Transform]:
     """Return the maps of queries and documents that a method learns from the training part."""
     if name == IDENTITY:
@@ -127,7 +125,7 @@ def _fitted(
     rows, known = fold.train[usable], known.take(usable)
     Q, D = take_rows(queries, rows), part_of(documents, fold.documents)
     if name == ADAPTER:
-        adapter._fit(Q, D, known, None if groups is None else groups[rows])
+        adapter._fit(Q, D, known, None if groups is None else groups[rows], seconds)
         return adapter.transform_queries, adapter.transform_documents
     transform = fit_rival(name, Q, D, known, rng)
     return transform, transform

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,15 @@ class Choice:
         adapter.
     gain, standard_error : float
         Mean gain of the best value over the identity, and its standard error over queries.
+    timed_out : bool
+        Whether the time limit ended the search, so that smaller values were not tried.
     """
 
     reg: float | None
     scores: dict[Any, float]
     gain: float
     standard_error: float
+    timed_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ def choose_reg(
     """Return the value of `reg` with the best nDCG@10 of held-out queries.
 
     Values are tried from large to small, each fit starting at the maps of the one before. The
-    search ends when the score has fallen by more than a standard error.
+    search ends when the score has fallen by more than a standard error, or when there is no time
+    for another value before ``options.deadline``. The first value is tried in any case.
     """
     options = replace(options, max_iter=min(options.max_iter, MAX_ITER))
     parts = list(folds(relevance, groups, n_splits, options.seed, MAX_QUERIES))
@@ -74,13 +79,18 @@ def choose_reg(
     starts: list[Maps] = [initial] * len(parts)
     scores: dict[Any, float] = {"identity": float(np.mean(identity))}
     best = Choice(None, scores, -np.inf, 0.0)
+    timed_out = False
     for reg in REGS:
-        values = []
+        values, began = [], perf_counter()
         for number, fold in enumerate(parts):
             known, weights = training[number]
             fit = fit_maps(*known, initial, reg, options, start=starts[number], weights=weights)
             starts[number] = fit.maps
             values.append(_scores(queries, documents, relevance, fold.test, fit.maps))
+        now = perf_counter()
+        timed_out = now > options.deadline
+        if timed_out and len(scores) > 1:
+            break  # some fits may have been cut short
         gains = np.concatenate(values) - identity
         gain, error = float(np.mean(gains)), float(np.std(gains, ddof=1) / len(gains) ** 0.5)
         scores[reg] = scores["identity"] + gain
@@ -88,8 +98,11 @@ def choose_reg(
             best = Choice(reg, scores, gain, error)
         elif gain < best.gain - error:
             break
+        timed_out = reg != REGS[-1] and now + (now - began) > options.deadline
+        if timed_out:
+            break
     helps = best.gain > MIN_STANDARD_ERRORS * best.standard_error
-    return best if helps else Choice(None, scores, best.gain, best.standard_error)
+    return replace(best, reg=best.reg if helps else None, timed_out=timed_out)
 
 
 def _training_set(
@@ -168,6 +181,7 @@ def fit_metadata(fit: Fit | None, choice: Choice | None) -> dict[str, Any]:
     if choice is not None:
         metadata["cv_scores"] = choice.scores
         metadata["cv_gain"], metadata["cv_standard_error"] = choice.gain, choice.standard_error
+        metadata["cv_timed_out"] = choice.timed_out
     if fit is None:
         reason = (
             f"the best adapter changes the nDCG@10 of held-out queries by "

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from time import perf_counter
 
 import numpy as np
 
@@ -10,17 +11,26 @@ from dimetric.learners._retrieval.function import Maps, RetrievalFunction, Sides
 from dimetric.linalg.spectral import top_eigenvectors
 from dimetric.neighbors.ranking import ranked_documents
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import LINE_SEARCH_FAILED, NO_DECREASE, max_iter_reached
+from dimetric.solvers.result import (
+    LINE_SEARCH_FAILED,
+    NO_DECREASE,
+    STOPPED_BY_CALLBACK,
+    max_iter_reached,
+)
 from dimetric.supervision.relevance import Relevance
 
 N_ROUNDS = 3  # the documents of the softmax are chosen anew in each round
 TOP_DOCUMENTS = 50  # best documents of each query that may be chosen
 RANDOM_SHARE = 0.5  # part of the documents that is random
+TIME_LIMIT_REACHED = "the time limit was reached"
 
 
 @dataclass(frozen=True)
 class Options:
-    """Settings of a fit, as described in :class:`dimetric.learners.RetrievalAdapter`."""
+    """Settings of a fit, as described in :class:`dimetric.learners.RetrievalAdapter`.
+
+    A fit ends after the first iteration that ends after `deadline`, a time of ``perf_counter``.
+    """
 
     sides: Sides
     learns_scale: bool
@@ -29,6 +39,7 @@ class Options:
     max_iter: int
     tol: float
     seed: int
+    deadline: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -99,14 +110,17 @@ def fit_maps(
             function.encode(maps),
             max_iter=rest if number == n_rounds - 1 else max(1, options.max_iter // n_rounds),
             tol=options.tol,
-            callback=_counted(callback, done),
+            callback=_counted(callback, done, options.deadline),
         )
         maps, done = function.decode(result.x), done + result.n_iter
         history += result.history
+        if result.reason == STOPPED_BY_CALLBACK:
+            result = replace(result, reason=TIME_LIMIT_REACHED)
+            break
     result = replace(_converged_in_float32(result, queries), n_iter=done, history=tuple(history))
-    if done >= options.max_iter and not result.converged:
+    if done >= options.max_iter and not result.converged and result.reason != TIME_LIMIT_REACHED:
         result = replace(result, reason=max_iter_reached(options.max_iter))
-    return Fit(maps, result, len(chosen), n_rounds)
+    return Fit(maps, result, len(chosen), number + 1)
 
 
 def softmax_documents(
@@ -152,14 +166,17 @@ def part_of(X: Array, rows: np.ndarray) -> Array:
 
 
 def _counted(
-    callback: Callable[[float, int], None] | None, done: int
+    callback: Callable[[float, int], None] | None, done: int, deadline: float
 ) -> Callable[[np.ndarray, float, int], bool]:
-    """Return a callback of a solver, which counts iterations of earlier rounds too."""
+    """Return a callback of a solver, which counts iterations of earlier rounds too.
+
+    It stops the solver after the deadline.
+    """
 
     def report(x: np.ndarray, value: float, n_iter: int) -> bool:
         if callback is not None:
             callback(value, done + n_iter)
-        return False
+        return perf_counter() > deadline
 
     return report
 
