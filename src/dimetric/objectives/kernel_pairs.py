@@ -52,7 +52,7 @@ class KernelPairs:
                 sums[rows.stop :] += K[:, rows.stop - rows.start :].sum(axis=0)
             return sums
 
-        return np.sum(over_row_blocks(work, n), axis=0)
+        return np.asarray(np.sum(over_row_blocks(work, n), axis=0))
 
     def sums_by_class(self, side: Side) -> tuple[np.ndarray, np.ndarray]:
         """Return, for each point, the sums over all other points and over those of its class."""

@@ -137,7 +137,8 @@ class _Float32Objective(Objective):
     """
 
     def __init__(self, exact: PairwiseObjective) -> None:
-        self._exact, self._float32_side = exact, exact.side
+        assert exact.rule.fast is not None
+        self._exact, self._fast, self._float32_side = exact, exact.rule.fast, exact.side
         if exact.side.weights is not None:
             weights = exact.side.weights.astype(np.float32)
             self._float32_side = replace(exact.side, weights=weights)
@@ -152,7 +153,7 @@ class _Float32Objective(Objective):
         if _needs_float64(Z32, MAX_APPROXIMATION_ERROR):
             return self._exact.evaluate(Z, V, theta)
         V32 = Z32 if V is Z else V.astype(np.float32)
-        loss, product, dtheta = self._exact.rule.fast(Z32, V32, self._float32_side, theta)
+        loss, product, dtheta = self._fast(Z32, V32, self._float32_side, theta)
         return loss, product.astype(np.float64), dtheta
 
 

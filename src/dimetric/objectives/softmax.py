@@ -145,7 +145,7 @@ def nca(
 
 def _nca_of_near_pairs(pairs: NearPairs, side: Side) -> tuple[float, np.ndarray]:
     """Return the loss of the rows of near pairs, and the weights of the pairs."""
-    labels, weights = side.labels, side.weights
+    labels, weights = np.asarray(side.labels), side.weights
     P = np.exp(pairs.by_pair(pairs.nearest()) - pairs.squared_distances)
     if weights is not None:
         P *= weights[pairs.columns]
