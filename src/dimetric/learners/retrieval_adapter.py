@@ -90,6 +90,7 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dimetric.supervision import Relevance
     >>> rng = np.random.RandomState(0)
     >>> topics, noise = rng.randn(5, 8), 3 * rng.randn(300, 8) * (np.arange(8) > 3)
