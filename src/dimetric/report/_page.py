@@ -34,8 +34,8 @@ MAX_NAME_LENGTH = 32  # characters of the name of a bar
 MIN_SHOWN_PROBABILITY = 0.005  # smaller ones would be shown as 0 %
 
 
-class _Outcome(NamedTuple):
-    """One of the outcomes of the Bayesian test."""
+class OutcomeBar(NamedTuple):
+    """One of the outcomes of the Bayesian test, shown as a bar."""
 
     text: str
     probability: float
@@ -158,17 +158,17 @@ def environment() -> "Environment":
     return templates
 
 
-def _outcomes(choice: Choice, rope: float) -> list[_Outcome]:
+def _outcomes(choice: Choice, rope: float) -> list[OutcomeBar]:
     posterior = choice.posterior
     outcomes = [
-        _Outcome(f"{BASELINE} is better", posterior.left, "--bad"),
-        _Outcome(f"equivalent (within {_rope_text(choice, rope)})", posterior.rope, "--even"),
-        _Outcome(f"{choice.best} is better", posterior.right, "--good"),
+        OutcomeBar(f"{BASELINE} is better", posterior.left, "--bad"),
+        OutcomeBar(f"equivalent (within {_rope_text(choice, rope)})", posterior.rope, "--even"),
+        OutcomeBar(f"{choice.best} is better", posterior.right, "--good"),
     ]
     guess = "the mean" if choice.task.is_regression else "the largest class"
     only = f"{choice.best} is better than {BASELINE}, but not than always predicting {guess}"
     if choice.only_better_than_baseline >= MIN_SHOWN_PROBABILITY:
-        outcomes.insert(2, _Outcome(only, choice.only_better_than_baseline, "--accent"))
+        outcomes.insert(2, OutcomeBar(only, choice.only_better_than_baseline, "--accent"))
     return outcomes
 
 

@@ -1,9 +1,8 @@
 """Render a report on retrieval as one HTML file that uses neither the network nor scripts."""
 
 import shlex
-from typing import NamedTuple
 
-from dimetric.report._page import environment
+from dimetric.report._page import OutcomeBar, environment
 from dimetric.report._retrieval.picture import draw_gains
 from dimetric.report._retrieval.record import GroupRow, RetrievalRecord
 
@@ -16,14 +15,6 @@ SIDE_NOTES = {
     "both": "It maps queries and documents by the same matrix, so index the mapped documents.",
     "two": "It maps queries and documents by two matrices, so index the mapped documents.",
 }
-
-
-class _Outcome(NamedTuple):
-    """One of the outcomes of the Bayesian test."""
-
-    text: str
-    probability: float
-    color: str
 
 
 def render_retrieval_report(record: RetrievalRecord) -> str:
@@ -54,14 +45,14 @@ def render_retrieval_report(record: RetrievalRecord) -> str:
     )
 
 
-def _outcomes(record: RetrievalRecord) -> list[_Outcome]:
+def _outcomes(record: RetrievalRecord) -> list[OutcomeBar]:
     texts = {
         "worse": f"{record.tested} is worse",
         "equivalent": f"equivalent (within {record.rope:g})",
         "better": f"{record.tested} is better",
     }
     return [
-        _Outcome(text, record.probabilities[name], OUTCOME_COLORS[name])
+        OutcomeBar(text, record.probabilities[name], OUTCOME_COLORS[name])
         for name, text in texts.items()
     ]
 
