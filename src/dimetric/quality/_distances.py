@@ -60,6 +60,18 @@ class Rounding:
         difference_of_squares = (farther - nearer) * (farther + nearer)
         return np.asarray(difference_of_squares <= 2 * error * farther + self.square)
 
+    def range_of_ties(self, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return bounds of all distances that are tied with the given ones, rounded outwards.
+
+        The bounds solve the quadratic inequality of :meth:`ties` for either of its arguments.
+        """
+        slack = 8 * float(np.finfo(np.float64).eps)
+        squares, rest = distances**2, 1 - 2 * self.relative
+        error = self.absolute + self.relative * distances
+        lower = squares * (1 - slack) - 2 * error * distances - self.square
+        root = np.sqrt(self.absolute**2 + rest * (squares + self.square))
+        return np.sqrt(np.maximum(lower, 0.0)), (self.absolute + root) / rest * (1 + slack)
+
     def __getitem__(self, rows: np.ndarray) -> "Rounding":
         """Return the bounds for some rows of the block."""
         return Rounding(self.relative, self.absolute[rows], self.square)

@@ -14,6 +14,7 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric.quality._distances import Rounding, with_self_entries
 
+MAX_COUNTED_NEIGHBORS = 20  # for more neighbours, sorting a row is faster than counting
 MAX_PARTITION_FRACTION = 0.25  # for a larger fraction of neighbours, whole rows are sorted
 
 
@@ -69,7 +70,8 @@ def ranks_of_nearest(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ranks in D of the k nearest columns in E, and which rows may have ties.
 
-    This is faster than :func:`neighbor_order`, because only the nearest columns of E are sorted.
+    This is faster than :func:`neighbor_order`, because only the nearest columns of E are sorted,
+    and D is sorted only for many neighbours.
 
     Parameters
     ----------
@@ -104,6 +106,9 @@ def ranks_of_nearest(
     near, values = keys[:, :k] & column_mask, keys.view(np.float64)
     in_data, in_embedding = (_for_keys(each, column_mask) for each in roundings)
     tied = in_embedding.ties(values[:, k - 1 : k], values[:, k : k + 1])[:, 0]
+    if k <= MAX_COUNTED_NEIGHBORS:
+        ranks, ties = _counted_ranks(D, index, near, roundings[0])
+        return ranks, tied | ties
     keys, _ = _sort_keys(D, index)
     wanted = np.take_along_axis(keys, near, axis=1)
     keys.sort(axis=1)
@@ -115,6 +120,26 @@ def ranks_of_nearest(
     )
     ties = (in_data.ties(before, here) & (ranks > 0)) | in_data.ties(here, after)
     return ranks + 1, tied | np.any(ties, axis=1)
+
+
+def _counted_ranks(
+    D: np.ndarray, index: np.ndarray, columns: np.ndarray, rounding: Rounding
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ranks of the given columns of D, and which rows have ties with one of them.
+
+    The rank of a distance is 1 plus the number of smaller distances. Counting them is faster than
+    sorting the row if there are only a few columns.
+    """
+    D = with_self_entries(D, index, np.inf)
+    lower, upper = rounding.range_of_ties(np.take_along_axis(D, columns, axis=1))
+    n_smaller, n_not_larger = np.empty((2, *columns.shape), dtype=np.int64)
+    for row, lows, highs, smaller, not_larger in zip(
+        D, lower, upper, n_smaller, n_not_larger, strict=True
+    ):
+        for j in range(len(lows)):
+            smaller[j] = np.count_nonzero(row < lows[j])
+            not_larger[j] = np.count_nonzero(row <= highs[j])
+    return n_smaller + 1, np.any(n_not_larger - n_smaller != 1, axis=1)
 
 
 def _for_keys(rounding: Rounding, column_mask: int) -> Rounding:
