@@ -59,7 +59,7 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
     reg : float or "auto", default="auto"
         Weight of the ridge. "auto" tries several values by cross-validation over queries, or over
         `groups`, and takes the one with the best nDCG@10. If none of them improves on the initial
-        maps by more than two standard errors, the initial maps are returned, and a warning says so.
+        maps by more than 2.5 standard errors, the initial maps are returned, and a warning says so.
     solver : "lbfgs" or Solver, default="lbfgs"
         The solver.
     max_iter : int, default=100
@@ -90,6 +90,7 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dimetric.supervision import Relevance
     >>> rng = np.random.RandomState(0)
     >>> topics, noise = rng.randn(5, 8), 3 * rng.randn(300, 8) * (np.arange(8) > 3)
