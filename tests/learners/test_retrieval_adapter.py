@@ -345,7 +345,7 @@ def test_blas_has_one_thread_beside_an_accelerator(data, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:RetrievalAdapter returns the initial maps")
+@pytest.mark.filterwarnings("ignore:RetrievalAdapter")
 def test_random_clicks_give_no_adapter():
     """At most 5 % of 40 fits may return an adapter if sparse clicks are random, with groups."""
     claims = 0

@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from dimetric._arrays.namespaces import Array, take_rows, to_host
 from dimetric._arrays.random_state import random_generator
@@ -18,9 +19,7 @@ REGS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)  # from a map close to the star
 N_RANKED = 10  # the criterion is nDCG@10
 MAX_QUERIES = 1000  # for larger sets, the choice uses a random part of the queries
 MAX_ITER = 30  # of a fit, which continues the fit before it
-# Gain over the identity that the best adapter must have. A test of one value at the level 0.05
-# needs 1.64. The best of seven values needs 2.45 (Bonferroni).
-MIN_STANDARD_ERRORS = 2.5
+LEVEL = 0.05  # of the test that the best adapter is better than the identity
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,9 @@ def choose_reg(
         if timed_out and len(scores) > 1:
             break  # some fits may have been cut short
         gains = np.concatenate(values) - identity
-        gain, error = float(np.mean(gains)), standard_error(gains, units)
+        gain = float(np.mean(gains))
+        # The error over few groups may be too small by chance.
+        error = max(standard_error(gains, units), standard_error(gains, tested))
         scores[reg] = scores["identity"] + gain
         if gain > best.gain:
             best = Choice(reg, scores, gain, error)
@@ -105,7 +106,9 @@ def choose_reg(
         timed_out = reg != REGS[-1] and now + (now - began) > options.deadline
         if timed_out:
             break
-    helps = best.gain > MIN_STANDARD_ERRORS * best.standard_error
+    # The best of several values is tested, so the level is divided by their number (Bonferroni).
+    n_units = len(np.unique(units))
+    helps = best.gain > stdtrit(n_units - 1, 1 - LEVEL / len(REGS)) * best.standard_error
     return replace(best, reg=best.reg if helps else None, timed_out=timed_out)
 
 
