@@ -342,3 +342,18 @@ def test_blas_has_one_thread_beside_an_accelerator(data, monkeypatch):
             RetrievalAdapter(solver=RecordingLBFGS(), random_state=0).fit(*data[:3])
             assert seen
             assert all(each == expected for each in seen)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:RetrievalAdapter")
+def test_random_clicks_give_no_adapter():
+    """At most 5 % of 40 fits may return an adapter if sparse clicks are random, with groups."""
+    claims = 0
+    for seed in range(40):
+        rng = np.random.RandomState(seed)
+        spectrum = np.arange(1, 65) ** -0.5
+        Q, X = (rng.randn(n, 64) * spectrum + 1 for n in (60, 300))
+        clicks = [(i, j) for i in range(60) for j in rng.choice(300, 1 + i % 2, replace=False)]
+        adapter = RetrievalAdapter(random_state=seed)
+        claims += not adapter.fit(Q, X, clicks, groups=rng.randint(0, 12, 60)).is_identity_
+    assert claims <= 2

@@ -58,8 +58,9 @@ class RetrievalAdapter(ArgumentErrorMixin, BaseEstimator):
         The scale s. "learn" learns it together with the maps, between 1 and 100.
     reg : float or "auto", default="auto"
         Weight of the ridge. "auto" tries several values by cross-validation over queries, or over
-        `groups`, and takes the one with the best nDCG@10. If none of them improves on the initial
-        maps by more than two standard errors, the initial maps are returned, and a warning says so.
+        `groups`, and takes the one with the best nDCG@10. If a t-test at the
+        level 0.05 shows no improvement on the initial maps, they are returned, and a warning says
+        so.
     solver : "lbfgs" or Solver, default="lbfgs"
         The solver.
     max_iter : int, default=100

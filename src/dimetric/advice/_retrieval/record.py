@@ -180,13 +180,15 @@ def _method(comparison: RetrievalComparison) -> dict[str, Any]:
     adapter, by_group = comparison.adapter, comparison.split_by == "group"
     metadata = adapter.metadata()
     over = "groups" if by_group else "queries"
+    reg = "initial maps" if metadata["is_identity"] else f"reg={metadata['reg']:g}"
     method = {
-        "Test": f"The {comparison.split_by if by_group else 'querie'}s were divided into folds, of "
-        f"which {comparison.n_folds} were tested. In each fold, all maps and their parameters were "
-        "learned from the other folds. The probabilities come from a Bayesian paired t-test over "
-        f"{over}. Differences of at most {ROPE:g} count as equivalent.",
-        "Adapter": f"sides={adapter.sides!r}, {metadata['n_components']} components, reg="
-        f"{metadata['reg']}, scale={adapter.scale_:g}, fitted to all queries.",
+        "Test": f"The {over} were divided into folds. In {comparison.n_folds} "
+        f"{'fold' if comparison.n_folds == 1 else 'folds'}, the maps and their parameters were "
+        "learned without the queries of the fold, and tested on these queries. The probabilities "
+        f"come from a Bayesian paired t-test over {over}. Differences of at most {ROPE:g} "
+        "count as equivalent.",
+        "Adapter": f"sides={adapter.sides!r}, {metadata['n_components']} components, "
+        f"{reg}, scale={adapter.scale_:g}, fitted to all queries.",
     }
     if comparison.skipped:
         parts = [f"{name}: {reason}" for name, reason in comparison.skipped.items()]

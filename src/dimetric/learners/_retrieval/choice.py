@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from dimetric._arrays.namespaces import Array, take_rows, to_host
 from dimetric._arrays.random_state import random_generator
@@ -18,7 +19,7 @@ REGS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)  # from a map close to the star
 N_RANKED = 10  # the criterion is nDCG@10
 MAX_QUERIES = 1000  # for larger sets, the choice uses a random part of the queries
 MAX_ITER = 30  # of a fit, which continues the fit before it
-MIN_STANDARD_ERRORS = 2.0  # gain over the identity that an adapter must have
+LEVEL = 0.05  # of the test that the best adapter is better than the identity
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Choice:
         Mean nDCG@10 of held-out queries for each tried value. The key ``"identity"`` stands for no
         adapter.
     gain, standard_error : float
-        Mean gain of the best value over the identity, and its standard error over queries.
+        Mean gain of the best value over the identity, and its standard error over queries, or over
+        groups if there are groups.
     timed_out : bool
         Whether the time limit ended the search, so that smaller values were not tried.
     """
@@ -75,6 +77,7 @@ def choose_reg(
         _training_set(queries, documents, relevance, each, initial, options) for each in parts
     ]
     tested = np.concatenate([fold.test for fold in parts])
+    units = tested if groups is None else groups[tested]
     identity = _scores(queries, documents, relevance, tested, initial)
     starts: list[Maps] = [initial] * len(parts)
     scores: dict[Any, float] = {"identity": float(np.mean(identity))}
@@ -92,7 +95,9 @@ def choose_reg(
         if timed_out and len(scores) > 1:
             break  # some fits may have been cut short
         gains = np.concatenate(values) - identity
-        gain, error = float(np.mean(gains)), float(np.std(gains, ddof=1) / len(gains) ** 0.5)
+        gain = float(np.mean(gains))
+        # The error over few groups may be too small by chance.
+        error = max(standard_error(gains, units), standard_error(gains, tested))
         scores[reg] = scores["identity"] + gain
         if gain > best.gain:
             best = Choice(reg, scores, gain, error)
@@ -101,8 +106,30 @@ def choose_reg(
         timed_out = reg != REGS[-1] and now + (now - began) > options.deadline
         if timed_out:
             break
-    helps = best.gain > MIN_STANDARD_ERRORS * best.standard_error
+    # The best of several values is tested, so the level is divided by their number (Bonferroni).
+    n_units = len(np.unique(units))
+    helps = best.gain > stdtrit(n_units - 1, 1 - LEVEL / len(REGS)) * best.standard_error
     return replace(best, reg=best.reg if helps else None, timed_out=timed_out)
+
+
+def standard_error(values: np.ndarray, groups: np.ndarray) -> float:
+    r"""Return the standard error of a mean of values that are independent between groups only.
+
+    With G groups and n values, it is
+
+    .. math:: \sqrt{\frac{G}{G - 1} \sum_g \Bigl(\sum_{i \in g} (x_i - \bar x)\Bigr)^2} \Big/ n
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 2.0, 3.0, 4.0])
+    >>> round(standard_error(x, np.arange(4)), 3)  # the standard deviation, divided by 2
+    0.645
+    >>> round(standard_error(x, np.array([0, 0, 1, 1])), 3)  # the groups have means 1.5 and 3.5
+    1.0
+    """
+    codes = np.unique(groups, return_inverse=True)[1]
+    sums = np.bincount(codes, weights=values - np.mean(values))
+    return float((len(sums) / (len(sums) - 1) * np.sum(sums**2)) ** 0.5 / len(values))
 
 
 def _training_set(
