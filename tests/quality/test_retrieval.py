@@ -117,7 +117,10 @@ def test_grouped_means():
         (lambda: ndcg([[0, 0]], Relevance([[0, 0]], 1, 2)), "1 queries contains a document twice"),
         (lambda: mrr([[0]], Relevance([[0, 0]], 1, 2), 0), "k=0 must be at least 1"),
         (lambda: recall([0], Relevance([[0, 0]], 1, 2)), "a row of positions"),
-        (lambda: rank_documents([[0.0, 0.0]], [[1.0, 0.0]]), "queries contains 1 zero vectors"),
+        (
+            lambda: rank_documents([[0.0, 0.0]], [[1.0, 0.0]]),
+            r"zero vectors, for example in row 0 \(1 in all\)",
+        ),
         (lambda: rank_documents([[1.0]], [[1.0, 0.0]]), "use SpaceMap"),
         (lambda: rank_documents([[1.0]], [[1.0]], 0), "n_neighbors=0"),
         (lambda: rank_documents([[1.0]], [[1.0]], own_documents=[0, 0]), "own_documents"),

@@ -162,8 +162,8 @@ def _checked_data(
     labels = None if groups is None else group_values(groups, n)[rows]
     if len(rows) < MIN_QUERIES:
         raise ValueError(
-            f"Only {len(rows)} queries have relevant documents, but a comparison needs at least "
-            f"{MIN_QUERIES}. To fit an adapter without it, use RetrievalAdapter(reg=0.01)."
+            f"A comparison needs at least {MIN_QUERIES} queries with relevant documents, but there "
+            f"are only {len(rows)}. To fit an adapter without it, use RetrievalAdapter(reg=0.01)."
         )
     n_groups = MIN_GROUPS if labels is None else int(np.max(checked_groups(labels, len(rows)))) + 1
     if n_groups < MIN_GROUPS:

@@ -34,8 +34,8 @@ def checked_vectors(X: Array, name: str) -> Array:
     if len(zero):
         shown = ", ".join(str(row) for row in zero[:MAX_SHOWN_ROWS])
         raise ValueError(
-            f"{name} contains {len(zero)} zero vectors, for example in row {shown}. A zero vector "
-            "has no direction, so its cosine is not defined. Remove these rows."
+            f"{name} contains zero vectors, for example in row {shown} ({len(zero)} in all). A "
+            "zero vector has no direction, so its cosine is not defined. Remove these rows."
         )
     return unit_rows(X / largest)[0]
 
