@@ -292,8 +292,8 @@ def test_no_convergence_warns(data, n_candidates):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda Q, X, r: (Q * (np.arange(len(Q)) > 1)[:, None], X, r), "queries contains 2 zero"),
-        (lambda Q, X, r: (Q, X * (np.arange(len(X)) > 0)[:, None], r), "documents contains 1 zero"),
+        (lambda Q, X, r: (Q * (np.arange(len(Q)) > 1)[:, None], X, r), "row 0, 1 .2 in all"),
+        (lambda Q, X, r: (Q, X * (np.arange(len(X)) > 0)[:, None], r), "documents contains zero vectors"),
         (lambda Q, X, r: (Q, X[:, :4], r), "10 features and documents have 4"),
         (lambda Q, X, r: (Q[:5], X, r), "relevance refers to 120 queries, but there are 5"),
         (lambda Q, X, r: (Q, X[:5], r), "relevance refers to 80 documents, but there are 5"),
