@@ -18,7 +18,7 @@ from dimetric.learners.ldml import LDMLRule
 from dimetric.learners.lsi import DistanceRule
 from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import laplacian_product
-from dimetric.objectives.margins import impostors
+from dimetric.objectives.margins import impostors, tiles
 from dimetric.objectives.margins.objective import MarginObjective
 from dimetric.objectives.margins.targets import nearest_targets
 from dimetric.objectives.objective import on_maps
@@ -216,8 +216,8 @@ def test_fast_path_of_lmnn_matches_the_engine(block, sparse, width):
     for given in (None, shares):
         objective = MarginObjective(A, codes, targets, given, mu=0.4, width=width, sample_weights=w)
         with (
-            patch.object(fast_paths, "BLOCK_ROWS", block),
-            patch.object(impostors, "TILE_COLUMNS", block),
+            patch.object(tiles, "TILE_ROWS", block),
+            patch.object(tiles, "TILE_COLUMNS", block),
             patch.object(impostors, "SPARSE_FRACTION", sparse),
         ):
             fast = objective.evaluate(A, A, np.zeros(0))

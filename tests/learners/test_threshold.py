@@ -106,7 +106,7 @@ def test_an_optimal_start_is_kept():
         assert_allclose(likeliest_threshold(f, one, np.array([start])), 4.0, atol=1e-6)
 
 
-def test_search_ends_at_a_slope_that_is_exactly_zero(monkeypatch):
+def test_search_ends_at_a_slope_that_is_exactly_zero(monkeypatch, rng):
     """An upper and a lower bound are known when the slope vanishes. Bisection would leave b."""
     slopes = {1.0: -0.05, 1.5: 0.05, 1.25: 0.0}
     visited = []
@@ -116,17 +116,17 @@ def test_search_ends_at_a_slope_that_is_exactly_zero(monkeypatch):
         return 0.0, slopes[visited[-1]]
 
     monkeypatch.setattr(threshold, "loss_at_threshold", loss)
-    search = threshold._ThresholdSearch(None, L, 1.0)
+    search = threshold._ThresholdSearch(objective(rng), L, 1.0)
     search.run()
     assert visited == [1.0, 1.5, 1.25]
     assert search.b == 1.25
 
 
-def test_search_ends_at_a_slope_that_is_not_a_number(monkeypatch):
+def test_search_ends_at_a_slope_that_is_not_a_number(monkeypatch, rng):
     visited = []
     monkeypatch.setattr(
         threshold, "loss_at_threshold", lambda *_: visited.append(1) or (np.nan, np.nan)
     )
-    search = threshold._ThresholdSearch(None, L, 1.0)
+    search = threshold._ThresholdSearch(objective(rng), L, 1.0)
     search.run()
     assert (search.b, len(visited)) == (1.0, 1)
