@@ -171,16 +171,16 @@ def test_summary_for_notebooks(frame_comparison, monkeypatch):
     n_rows = len(frame_comparison.scores) + len(frame_comparison.references)
     assert html.count("<tr") == 1 + n_rows
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    monkeypatch.setattr("dimetric.report._page._environment", uncached_environment())
+    monkeypatch.setattr("dimetric.report._page.environment", uncached_environment())
     assert frame_comparison._repr_html_() is None
     with pytest.raises(ImportError, match=r"pip install 'dimetric\[cli\]'"):
         frame_comparison.report("nowhere.html")
 
 
 def uncached_environment():
-    from dimetric.report._page import _environment
+    from dimetric.report._page import environment
 
-    return _environment.__wrapped__
+    return environment.__wrapped__
 
 
 def test_names_of_a_summary_are_escaped(frame):

@@ -25,7 +25,18 @@ from scipy import sparse
 from test_public_surface import PUBLIC_NAMES
 
 import dimetric
-from dimetric import LDA, NCA, PCA, Covariance, Isomap, KNNClassifier, Pairs, Triplets
+from dimetric import (
+    LDA,
+    NCA,
+    PCA,
+    Covariance,
+    Isomap,
+    KNNClassifier,
+    Pairs,
+    Relevance,
+    RetrievalAdapter,
+    Triplets,
+)
 from dimetric.kernels import Kernel
 from dimetric.selection import learning_curve
 from dimetric.solvers import (
@@ -93,6 +104,8 @@ CHOICES = {
 FRAME = pd.DataFrame(X, columns=list("abcd")).assign(target=np.array(["u", "v", "w"])[Y])
 TEXT_FRAME = FRAME.assign(a=["x", "y", None] * 8)
 
+FITTED_ADAPTER = RetrievalAdapter(reg=1.0).fit(X, X[:6], [[i, i % 6] for i in range(24)])
+RELEVANT = np.stack([np.arange(24), (np.arange(24) + 3) % 24], axis=1)
 # The arguments that a function needs. Other parameters are drawn from CHOICES.
 CURVE = learning_curve(None, X, Y, cv=2, random_state=0)
 REQUIRED = {
@@ -139,6 +152,19 @@ REQUIRED = {
     "x0": [np.ones(3), np.zeros(0), [1.0, 2.0], np.full(2, np.nan), np.ones((2, 2))],
     "groups": [None, np.arange(24) // 4, np.array(["g", "h", "i"])[Y], [1, 2], np.arange(24.0)],
     "folder": [".", "absent"],
+    "queries": [X, X[:4], X[:1], np.zeros_like(X), FRAME, "absent.parquet", None],
+    "documents": [X, X[:6], X[:, :2], np.full_like(X, np.nan), "absent.parquet"],
+    "relevance": [RELEVANT, Relevance(RELEVANT, 24, 24), [[0, 99]], [], "absent.csv"],
+    "ranking": [RELEVANT, RELEVANT[:3], np.zeros((24, 2), dtype=int), [[0, 99]], [], None],
+    "n_queries": [24, 1, 0, None],
+    "n_documents": [24, 1, -1, "a"],
+    "query_ids": [list("abc"), ["a", "a"], [], range(24), None],
+    "document_ids": [list("xyz"), np.arange(3), [], "xyz"],
+    "table": [[("a", "x")], [("a", "z", 2.0), ("b", "x", 1.0)], [("q", "x")], [], None],
+    "query_labels": [Y, Y[:5], [], None],
+    "document_labels": [Y, Y[:3] * 0, [np.nan], "abc"],
+    "triplets": [Triplets([0], [1], [2]), [[0, 1, 2]], [[0, 1, 1]], [], None],
+    "adapter": [FITTED_ADAPTER, RetrievalAdapter(), FITTED_LDA, None],
 }
 
 # Constructors that only store the results of a computation, and functions that start processes or
@@ -153,6 +179,7 @@ EXCLUDED = {
     "dimetric.experiments.load_published_data_set",
     "dimetric.experiments.reproduce",
     "dimetric.report.render_report",
+    "dimetric.report.render_retrieval_report",
     "dimetric.report.render_summary",
     "dimetric.solvers.Solver",
 }
