@@ -277,9 +277,10 @@ def _eigenpairs(
             return largest_eigenvectors(product, n, k, tol=tol, noise=noise)
     p = np.full(n, 1 / n) if weights is None else weights / np.sum(weights)
     A = np.array(to_host(K), dtype=np.float64)
-    mean = A @ p
-    A -= mean - p @ mean / 2
-    A -= (mean - p @ mean / 2)[:, None]
+    for _ in range(2):  # the second time removes the rounding errors of the means
+        mean = A @ p
+        A -= mean - p @ mean / 2
+        A -= (mean - p @ mean / 2)[:, None]
     if weights is not None:
         A *= np.sqrt(weights)
         A *= np.sqrt(weights)[:, None]
