@@ -261,6 +261,8 @@ def digest(value):
         return repr([value.columns.tolist(), value.dtypes.tolist(), value.to_numpy(object)])
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return None  # a call draws from it
+    if isinstance(value, BaseException):  # some libraries add the traceback to its hash
+        return digest([type(value).__name__, value.args])
     try:
         return joblib.hash(value)
     except Exception:
