@@ -12,6 +12,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, to_host
+from dimetric._arrays.validation import ignoring_overflow
 from dimetric.linalg.psd import map_of
 
 ValueAndGrad = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -212,6 +213,9 @@ def on_maps(objective: Objective, *, ridge: Ridge = 0.0) -> ValueAndGrad:
     X, n = objective.points, objective.n_terms
     d, p = X.shape[1], len(objective.theta)
 
+    # Solvers check for infinite values. On some processors, BLAS also reports invalid values in
+    # float32 products of finite numbers.
+    @ignoring_overflow()
     def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
         L, theta = flat[: flat.size - p].reshape(-1, d), flat[flat.size - p :]
         loss, G, dtheta = objective.gradient_in_map(asarray_like(L, X), theta)
@@ -246,6 +250,7 @@ def on_metrics(
     return value_and_grad
 
 
+@ignoring_overflow()  # as in on_maps
 def metric_gradient(
     objective: Objective, L: np.ndarray, theta: np.ndarray, *, ridge: Ridge = 0.0
 ) -> tuple[float, np.ndarray, np.ndarray]:
