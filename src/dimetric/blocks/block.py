@@ -1,0 +1,89 @@
+"""A block of samples, and its validation."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dimetric._arrays.labels import dense_y
+from dimetric._arrays.validation import ignoring_overflow
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive samples of a source.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        The samples, finite numbers in the dtype of the source.
+    y : ndarray of shape (n,) or None
+        Labels or targets of the samples.
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    first : int
+        Number of the first sample among all samples of the source.
+    """
+
+    X: np.ndarray
+    y: np.ndarray | None
+    weights: np.ndarray | None
+    first: int
+
+    def take(self, rows: np.ndarray) -> "Block":
+        """Return some of the samples as a block. The numbers of its samples have no meaning."""
+        y, weights = (None if v is None else v[rows] for v in (self.y, self.weights))
+        return Block(self.X[rows], y, weights, self.first)
+
+
+def checked_block(
+    X: Any, y: Any, weights: Any, *, first: int, n_features: int, dtype: Any
+) -> Block:
+    """Return the samples, labels and weights of a block as NumPy arrays. Raise if they are invalid.
+
+    Messages contain the number of the first sample of the block, because the caller does not see
+    which block was wrong.
+    """
+    where = f"The block that starts at sample {first}"
+    X = _numbers(X, f"{where} has samples that", dtype)
+    if X.ndim != 2 or X.shape[1] != n_features:
+        raise ValueError(
+            f"{where} has the shape {X.shape}, but {n_features} features are expected."
+        )
+    y = None if y is None else np.asarray(dense_y(y))
+    if weights is not None:
+        weights = _numbers(weights, f"{where} has sample weights that", np.float64)
+        if np.any(weights < 0):
+            raise ValueError(f"{where} has a negative sample weight.")
+    for name, values in (("labels", y), ("sample weights", weights)):
+        if values is not None and len(values) != len(X):
+            raise ValueError(
+                f"{where} has {len(X)} samples, but {len(values)} {name}. Divide them into blocks "
+                "in the same way."
+            )
+    return Block(X, y, weights, first)
+
+
+def _numbers(values: Any, subject: str, dtype: Any) -> np.ndarray:
+    """Return finite numbers as an array of a dtype."""
+    try:
+        array = np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        columns = _columns_without_numbers(values)
+        hint = f" Columns without numbers: {columns}." if columns else ""
+        raise ValueError(
+            f"{subject} are not numbers: {error}.{hint} Encode or drop these columns first."
+        ) from error
+    with ignoring_overflow():
+        is_finite = bool(np.isfinite(np.sum(array))) or bool(np.all(np.isfinite(array)))
+    if not is_finite:
+        raise ValueError(f"{subject} contain NaN or infinity.")
+    return array
+
+
+def _columns_without_numbers(frame: Any) -> list[str]:
+    """Return the names of a data frame's columns that do not hold numbers."""
+    if not hasattr(frame, "dtypes") or not hasattr(frame, "columns"):
+        return []
+    pairs = zip(frame.columns, frame.dtypes, strict=True)
+    return [str(name) for name, dtype in pairs if getattr(dtype, "kind", "O") not in "biuf"]
