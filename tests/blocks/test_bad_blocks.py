@@ -110,7 +110,7 @@ def test_labels_of_another_length_or_chunking():
     LDA().fit(samples, _dask(y, 77))  # chunks of known size are aligned
     unknown = as_dask("unknown", X, 100)
     assert_raises(LDA(), ValueError, "3 partitions, but y has 4", unknown, _dask(y, 77))
-    labels = as_dask("unknown", y, 100)[3:]
+    labels = _dask(y[3:], ((97, 100, 100),))
     assert_raises(LDA(), ValueError, "Block 0 has 100 samples, but 97 labels", unknown, labels)
     assert_raises(LDA(), TypeError, "y must be one, too, but it is of type ndarray", samples, y)
     assert_raises(LDA(), ValueError, "LDA requires labels", samples)

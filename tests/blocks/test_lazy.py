@@ -35,7 +35,7 @@ def test_fits_return_only_small_results(learner, monkeypatch):
     monkeypatch.setattr("dimetric.learners._fitting.coordinates.N_SAMPLES_FOR_SCALE", 100)
     monkeypatch.setattr("dimetric.learners._fitting.start.MAX_SAMPLES_FOR_RESCALING", 50)
     monkeypatch.setattr("dimetric.learners._centroid_blocks.MAX_SAMPLES_FOR_RESCALING", 50)
-    samples, labels = np.tile(X, (10, 1)) + np.arange(6000)[:, None] / 6000, np.tile(y, 10)
+    samples, labels = np.tile(X, (40, 1)) + np.arange(24_000)[:, None], np.tile(y, 40)
     scheduler = CountingScheduler()
     with dask.config.set(scheduler=scheduler):
         learner.fit(as_dask("dask", samples, 500), as_dask("dask", labels, 500))
@@ -49,13 +49,12 @@ def test_fits_return_only_small_results(learner, monkeypatch):
 @pytest.mark.parametrize("method", ["transform", "inverse_transform", "score_samples"])
 def test_maps_are_lazy_and_equal_to_those_of_the_array(kind, method):
     learner = PCA(2).fit(as_dask(kind, X, 97))
-    given = learner.transform(X) if method == "inverse_transform" else X
-    if kind == "frame":
-        learner = PCA(2).fit(as_dask(kind, X, 97).compute())
-        given = as_dask(kind, given, 97).compute()
+    given = as_dask(kind, X, 97).compute()
+    if method == "inverse_transform":
+        given = learner.transform(given)
     scheduler = CountingScheduler()
     with dask.config.set(scheduler=scheduler):
-        lazy = getattr(learner, method)(as_dask(kind, np.asarray(given), 97))
+        lazy = getattr(learner, method)(as_dask(kind, given, 97))
         assert scheduler.calls == 0
     expected = getattr(learner, method)(given)
     assert type(lazy.compute()) is type(expected)
@@ -101,10 +100,10 @@ def test_kernel_maps_are_lazy():
 
 def test_errors_are_raised_at_once():
     samples = as_dask("dask", X, 97)
-    with pytest.raises(ValueError, match="5 features|2 features"):
+    with pytest.raises(ValueError, match="5 features"):
         PCA(2).fit(X[:, :2]).transform(samples)
     with pytest.raises(AttributeError, match="not fitted"):
         PCA(2).transform(samples)
     for estimator in (Isomap(), KNNRegressor()):
-        with pytest.raises(TypeError, match="needs all samples|Dask collection"):
+        with pytest.raises(TypeError, match=r"needs all samples|Dask collection"):
             estimator.fit(samples, as_dask("dask", y, 97))
