@@ -175,7 +175,7 @@ MODELS = [
     KNNClassifier(),
     KNNClassifier(2, learner=LDA(), weights="distance"),
     KNNClassifier(learner=LDA(), weights="softmax"),
-    KNNClassifier(search=NearestNeighbors()),
+    KNNClassifier(learner=LDA(), search=NearestNeighbors()),
     KNNRegressor(),
     KNNRegressor(learner=PCA(1), weights="distance"),
     KNNRegressor(weights="softmax"),

@@ -219,8 +219,8 @@ def test_tied_neighbours_count_as_found(rng):
     ("search", "remedy"),
     [
         (Blind(0.5), "Choose more accurate settings of the search, or set search=None"),
-        (ApproximateNeighbors("ivf"), "Increase n_probes=16, or set search=None"),
-        (ApproximateNeighbors(), "Increase ef_search=64 or n_links, or set search=None"),
+        (ApproximateNeighbors(), "Increase n_probes=16, or set search=None"),
+        (ApproximateNeighbors("hnsw"), "Increase ef_search=64 or n_links, or set search=None"),
     ],
 )
 def test_low_recall_warns_with_a_remedy(search, remedy):

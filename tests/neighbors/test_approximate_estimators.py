@@ -1,4 +1,4 @@
-"""The parameter `search` of estimators: exact by default, approximate on request, never silently."""
+"""The parameter `search` of estimators: exact by default, and approximate on request."""
 
 import pickle
 import sys
@@ -224,7 +224,7 @@ def test_sgd_with_a_search_finds_the_targets_of_the_whole_class(data):
 @pytest.mark.parametrize("estimator", [*LEARNERS, *MODELS], ids=repr)
 def test_other_objects_raise(estimator, data):
     for search in ("hnsw", 3, object()):
-        with pytest.raises(ValueError, match="'search' parameter of .* must be an instance of"):
+        with pytest.raises(ValueError, match=r"'search' parameter of .* must be an instance of"):
             with_search(estimator, search).fit(*data)
     with pytest.raises(ValueError, match="must return a sparse graph of shape"):
         with_search(estimator, PCA(2)).fit(*data)

@@ -31,12 +31,12 @@ class TargetMetric(MeanLossMetric[Smoothable]):
         **SEARCH_PARAMETER,
     }
     _keeps_rows = True  # because `targets` holds row indices of X
-    _search_log: SearchLog  # the searches of the current fit
+    _search_log: SearchLog | None = None  # the searches of the current fit
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
-        self._search_log = SearchLog(self.search)
+        log = self._search_log = SearchLog(self.search)
         try:
-            return super()._fit(X, supervision, progress) | self._search_log.metadata()
+            return super()._fit(X, supervision, progress) | log.metadata()
         finally:
             del self._search_log
 

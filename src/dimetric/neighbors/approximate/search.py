@@ -31,26 +31,27 @@ class ApproximateNeighbors(ArgumentErrorMixin, BaseEstimator):
 
     Parameters
     ----------
-    kind : {"hnsw", "ivf", "flat"}, default="hnsw"
-        "hnsw" searches a hierarchical graph of near points [1]_. "ivf" divides the points into
-        clusters by k-means, and compares a query with the points of the nearest clusters [2]_. It
-        needs less memory, and is built faster. "flat" compares a query with all points.
-    min_samples : int, default=20000
+    kind : {"ivf", "hnsw", "flat"}, default="ivf"
+        "ivf" divides the points into clusters by k-means, and compares a query with the points of
+        the nearest clusters [1]_. "hnsw" searches a hierarchical graph of near points [2]_. It
+        often has a higher recall, but the graph takes more time and memory. "flat" compares a query
+        with all points.
+    min_samples : int, default=50000
         Smallest number of points for an approximate search. Among fewer points, the search is
         exact. Friends are searched within each class, so this is the size of a class.
+    n_lists : int or None, default=None
+        Number of clusters of "ivf". None stands for :math:`2 \sqrt n`. (faiss: nlist)
+    n_probes : int, default=16
+        Number of clusters that a query of "ivf" is compared with. With more clusters, the recall is
+        higher. With all clusters, the search finds the same neighbours as "flat". (faiss: nprobe)
     n_links : int, default=32
         Number of links of each point in the graph of "hnsw". With more links, the recall is higher,
         and the graph takes more time and memory. (faiss: M)
     ef_search : int, default=64
         Number of points that a query of "hnsw" keeps while it follows the links. With more points,
         the recall is higher, and the search takes longer. (faiss: efSearch)
-    n_lists : int or None, default=None
-        Number of clusters of "ivf". None stands for :math:`2 \sqrt n`. (faiss: nlist)
-    n_probes : int, default=16
-        Number of clusters that a query of "ivf" is compared with. With more clusters, the recall is
-        higher. With all clusters, the search finds the same neighbours as "flat". (faiss: nprobe)
     random_state : int, default=0
-        Random seed of the graph, of k-means, and of the samples that measure the recall.
+        Random seed of k-means, of the graph, and of the samples that measure the recall.
 
     Notes
     -----
@@ -65,17 +66,17 @@ class ApproximateNeighbors(ArgumentErrorMixin, BaseEstimator):
 
     References
     ----------
-    .. [1] Y. A. Malkov, D. A. Yashunin, "Efficient and robust approximate nearest neighbor search
+    .. [1] M. Douze et al., "The Faiss library", IEEE Transactions on Big Data, 2025.
+    .. [2] Y. A. Malkov, D. A. Yashunin, "Efficient and robust approximate nearest neighbor search
        using hierarchical navigable small world graphs", IEEE Transactions on Pattern Analysis and
        Machine Intelligence 42, 2020.
-    .. [2] M. Douze et al., "The Faiss library", IEEE Transactions on Big Data, 2025.
 
     Examples
     --------
     >>> from dimetric import KNNClassifier
     >>> from dimetric.data import make_swiss_roll
     >>> X, t, _ = make_swiss_roll(2000, random_state=0)
-    >>> search = ApproximateNeighbors("ivf", min_samples=1000)
+    >>> search = ApproximateNeighbors(min_samples=1000)
     >>> model = KNNClassifier(search=search).fit(X, t > 9)
     >>> model.search_used_, model.search_recall_ > 0.95
     ('ivf', True)
@@ -84,30 +85,30 @@ class ApproximateNeighbors(ArgumentErrorMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kind": [StrOptions({"hnsw", "ivf", "flat"})],
         "min_samples": [Interval(Integral, 0, None, closed="left")],
-        "n_links": [Interval(Integral, 2, None, closed="left")],
-        "ef_search": [Interval(Integral, 1, None, closed="left")],
         "n_lists": [Interval(Integral, 1, None, closed="left"), None],
         "n_probes": [Interval(Integral, 1, None, closed="left")],
+        "n_links": [Interval(Integral, 2, None, closed="left")],
+        "ef_search": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Interval(Integral, 0, 2**31 - 1, closed="both")],
     }
 
     def __init__(
         self,
-        kind: str = "hnsw",
+        kind: str = "ivf",
         *,
-        min_samples: int = 20_000,
-        n_links: int = 32,
-        ef_search: int = 64,
+        min_samples: int = 50_000,
         n_lists: int | None = None,
         n_probes: int = 16,
+        n_links: int = 32,
+        ef_search: int = 64,
         random_state: int = 0,
     ) -> None:
         self.kind = kind
         self.min_samples = min_samples
-        self.n_links = n_links
-        self.ef_search = ef_search
         self.n_lists = n_lists
         self.n_probes = n_probes
+        self.n_links = n_links
+        self.ef_search = ef_search
         self.random_state = random_state
 
 
