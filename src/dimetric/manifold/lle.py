@@ -20,6 +20,8 @@ from dimetric.manifold._patches import (
     reconstruction_weights,
     squared_root,
 )
+from dimetric.neighbors.approximate.log import SearchLog
+from dimetric.neighbors.approximate.search import SEARCH_PARAMETER, check_search
 from dimetric.neighbors.graph import directed
 from dimetric.neighbors.metric_search import metric_neighbors
 from dimetric.supervision.labels import Supervision
@@ -68,6 +70,11 @@ class LLE(Embedding):
         M if the method is not ``"standard"``. ``"dense"`` computes all eigenvectors of a dense M.
         ``"auto"`` uses ``"dense"`` if there are at most 200 samples, or at most
         ``4 * n_components``.
+    search : ApproximateNeighbors, neighbour model or None, default=None
+        Approximate search for the neighbours of training samples: an
+        :class:`~dimetric.neighbors.ApproximateNeighbors`, or an object like scikit-learn's
+        ``KNeighborsTransformer``. ``metadata()`` contains the `search_recall`. None searches
+        exactly, and so does :meth:`transform`.
 
     Attributes
     ----------
@@ -105,6 +112,7 @@ class LLE(Embedding):
         "reg": [Interval(Real, 0, None, closed="left")],
         "method": [StrOptions({"standard", "modified", "hessian", "ltsa"})],
         "eigen_solver": [StrOptions({"auto", "arpack", "dense"})],
+        **SEARCH_PARAMETER,
     }
 
     def __init__(
@@ -115,18 +123,22 @@ class LLE(Embedding):
         reg: float = 1e-3,
         method: str = "standard",
         eigen_solver: str = "auto",
+        search: Any = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.reg = reg
         self.method = method
         self.eigen_solver = eigen_solver
+        self.search = search
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         scaled, self._factor = rescale_for_squares(X)
         points, point_of_sample = distinct_rows(np.asarray(to_host(scaled), dtype=np.float64))
         k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))
-        _, neighbors = metric_neighbors(points, k)
+        check_search(self.search, points)
+        search = SearchLog(self.search)
+        _, neighbors = metric_neighbors(points, k, search=search)
         parts = _components(neighbors)
         one_weight_vector = self.method == "modified" and k == self.n_components
         if self.method == "standard" or one_weight_vector:
@@ -148,6 +160,7 @@ class LLE(Embedding):
             "final_objective": self.reconstruction_error_,
             "n_components": int(self.n_components),
             "reg": self.reg,
+            **search.metadata(),
         }
 
     def _place(self, X: Array) -> Array:

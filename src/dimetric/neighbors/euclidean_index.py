@@ -111,6 +111,24 @@ class EuclideanIndex:
             distances[rows], indices[rows] = self._measured(Q[rows], found[1], k)
         return distances, indices
 
+    def squared_distances(self, Q: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+        """Return the squared distances from every row of Q to its candidates, of shape (n, m)."""
+        (n_queries, m), d = candidates.shape, self._points.shape[1]
+        squares = np.empty((n_queries, m))
+        compiled = self._compiled(0)
+        measure = _measure if compiled is None else compiled.measure
+
+        def work(tasks: Iterator[slice]) -> None:
+            for b in tasks:
+                measure(Q[b], self._points, candidates[b], squares[b])
+
+        rows = max(1, MEASURED_VALUES // (m * d))
+        if n_queries <= rows:
+            work(iter([slice(0, n_queries)]))
+        else:
+            run_on_threads(work, list(row_blocks(n_queries, rows)), shared_queue=True)
+        return squares
+
     @cached_property
     def _tree(self) -> Any:
         """A tree, if it is faster than products. It requires numba."""
@@ -173,24 +191,24 @@ class EuclideanIndex:
         self, Q: np.ndarray, candidates: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the distances and indices of the k nearest candidates of every row of Q."""
-        (n_queries, m), d = candidates.shape, self._points.shape[1]
-        squares = np.empty((n_queries, m))
-        compiled = self._compiled(0)
-        measure = _measure if compiled is None else compiled.measure
-
-        def work(tasks: Iterator[slice]) -> None:
-            for b in tasks:
-                measure(Q[b], self._points, candidates[b], squares[b])
-
-        rows = max(1, MEASURED_VALUES // (m * d))
-        if n_queries <= rows:
-            work(iter([slice(0, n_queries)]))
-        else:
-            run_on_threads(work, list(row_blocks(n_queries, rows)), shared_queue=True)
+        squares = self.squared_distances(Q, candidates)
         order = np.argsort(squares, axis=1, kind="stable")[:, :k]
-        rows_of_order = np.arange(n_queries)[:, None]
+        rows_of_order = np.arange(len(Q))[:, None]
         distances = np.sqrt(squares[rows_of_order, order])
         return distances, candidates[rows_of_order, order].astype(np.int64)
+
+
+def centre_and_scale(points: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the mean of points, and a power of two that scales centred points to at most 1.
+
+    Examples
+    --------
+    >>> centre_and_scale(np.array([[1.0], [7.0]]))
+    (array([4.]), 0.25)
+    """
+    centre = points.mean(axis=0, dtype=np.float64)
+    largest = max(np.max(points.max(axis=0) - centre), np.max(centre - points.min(0)))
+    return centre, 2.0 ** min(-frexp(float(largest))[1], 1023)
 
 
 class _CentredPoints:
@@ -201,10 +219,7 @@ class _CentredPoints:
 
     def __init__(self, points: np.ndarray) -> None:
         n, d = points.shape
-        self.centre = points.mean(axis=0, dtype=np.float64)
-        largest = max(np.max(points.max(axis=0) - self.centre), np.max(self.centre - points.min(0)))
-        # A power of two that scales all values into the range of single precision.
-        self.scale = 2.0 ** min(-frexp(float(largest))[1], 1023)
+        self.centre, self.scale = centre_and_scale(points)
         n_tiles = -(-n // TILE_POINTS)
         self.tiles = np.zeros((n_tiles, d, TILE_POINTS), np.float32)
         self.norms = np.full((n_tiles, TILE_POINTS), FAR_SQUARED)

@@ -111,7 +111,7 @@ class Neighborhoods:
             index.metric_params,
             index.spread,
             index.varies if on_same_points and index.metric != "precomputed" else None,
-            index.euclidean if built and on_same_points else None,
+            index.euclidean if built and (on_same_points or index.is_approximate) else None,
         )
         self._complete, self._wide = self._searched()
 
