@@ -26,7 +26,7 @@ candidate, at distance r. Then :math:`|p| < |q| + r`, so the error is less than
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import frexp
 from typing import Any
@@ -43,9 +43,11 @@ from dimetric.neighbors.euclidean_search import euclidean_neighbors
 SPARE_CANDIDATES = 4  # candidates of a product in addition to the k neighbours
 TILE_POINTS = 512  # points in a tile; the product with a block of queries fits into the cache
 BLOCK_QUERIES = 128
+LANE_QUERIES = 48  # for fewer queries, vectors of queries are too short
 MAX_PARTS = 4  # parts of the points that several threads search
 GROUP_DISTANCES = 2**18  # distances that NumPy computes at once
 MEASURED_VALUES = 2**18  # coordinates of candidates in memory at once
+COMPILED_VALUES = 2**20  # coordinates of candidates that one thread measures
 MIN_PART_NANOSECONDS = 3e6  # for less work, dividing it takes longer
 # numba takes most of a second to import, so products use it from this many distances on.
 MIN_COMPILED_DISTANCES = 2**22
@@ -137,8 +139,7 @@ class EuclideanIndex:
         """Return the m smallest squared distances, less the norms of the queries, and indices."""
         n_queries, tiles = len(A), self._product.tiles
         n_distances = n_queries * len(self._points)
-        compiled = self._compiled(n_distances)
-        search = _keep_smallest if compiled is None else compiled.keep_smallest_of_queries
+        search = self._selection(n_queries, m, n_distances)
         # A few queries are divided by points instead, so that several threads share the work.
         time = n_distances * _nanoseconds_per_distance(A.shape[1])
         n_parts = max(1, int(min(time / MIN_PART_NANOSECONDS, MAX_PARTS, len(tiles))))
@@ -161,6 +162,16 @@ class EuclideanIndex:
             return rough[0], indices[0]
         return _merged(rough, indices)
 
+    def _selection(self, n_queries: int, m: int, n_distances: int) -> Callable[..., None]:
+        """Return the fastest function that keeps the m smallest distances of each query."""
+        compiled = self._compiled(n_distances)
+        if compiled is None:
+            return _keep_smallest
+        lanes = import_compiled("query_lanes")
+        if lanes is None or n_queries < LANE_QUERIES or m > TILE_POINTS // lanes.GROUP_POINTS:
+            return compiled.keep_smallest_of_queries
+        return lanes.keep_smallest_of_many
+
     def _compiled(self, n_distances: int) -> Any:
         """Return the module that needs numba, or None. It is not imported for little work."""
         if "numba" not in sys.modules and self._n_distances < MIN_COMPILED_DISTANCES:
@@ -177,20 +188,21 @@ class EuclideanIndex:
         squares = np.empty((n_queries, m))
         compiled = self._compiled(0)
         measure = _measure if compiled is None else compiled.measure
+        # Compiled code needs no memory for the coordinates, but starting threads takes time.
+        values = MEASURED_VALUES if compiled is None else COMPILED_VALUES
 
         def work(tasks: Iterator[slice]) -> None:
             for b in tasks:
                 measure(Q[b], self._points, candidates[b], squares[b])
 
-        rows = max(1, MEASURED_VALUES // (m * d))
-        if n_queries <= rows:
-            work(iter([slice(0, n_queries)]))
+        blocks = list(row_blocks(n_queries, max(1, values // (m * d))))
+        if len(blocks) > 1:
+            run_on_threads(work, blocks, shared_queue=True)
         else:
-            run_on_threads(work, list(row_blocks(n_queries, rows)), shared_queue=True)
+            work(iter(blocks))
         order = np.argsort(squares, axis=1, kind="stable")[:, :k]
-        rows_of_order = np.arange(n_queries)[:, None]
-        distances = np.sqrt(squares[rows_of_order, order])
-        return distances, candidates[rows_of_order, order].astype(np.int64)
+        order += m * np.arange(n_queries)[:, None]  # a flat index is faster than a pair
+        return np.sqrt(squares.take(order)), candidates.take(order).astype(np.int64)
 
 
 class _CentredPoints:

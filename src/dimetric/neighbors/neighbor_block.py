@@ -65,7 +65,7 @@ class NeighborBlock:
     def n_points(self, chosen: np.ndarray) -> np.ndarray:
         """Return the number of points of each query in the chosen entries."""
         if self.width is not None:
-            return np.count_nonzero(chosen.reshape(-1, self.width), axis=1)
+            return np.add.reduceat(chosen, self.starts[:-1], dtype=np.int64)
         return np.add.reduceat(self.counts * chosen, self.starts[:-1])
 
 

@@ -267,9 +267,11 @@ class Neighborhoods:
         while True:
             D, points = self._query.nearest(width, None if len(rows) == self._query.n else rows)
             block = self._block(rows, D, points)
+            if width == available:
+                return [*blocks, block], rows[:0]
             kth = block.kth(self.k)
-            complete = np.max(D, axis=1, initial=0) > kth + self._query.tolerance(rows, kth)
-            if width == available or np.all(complete):
+            complete = D[:, -1] > kth + self._query.tolerance(rows, kth)
+            if np.all(complete):
                 return [*blocks, block], rows[:0]
             if np.any(complete):
                 blocks.append(self._block(rows[complete], D[complete], points[complete]))
