@@ -8,7 +8,8 @@ tree takes less.
 
 ``python benchmarks/serving.py predict transform`` runs only these parts, ``--quick`` fewer sizes.
 ``--samples 500 5000 --features 2 10 --rows 1 1000 --seconds 0.3`` chooses the sizes of the training
-set, the rows of a call and the time of a line. The extra ``fast`` is recommended.
+set, the rows of a call and the time of a line. On a machine that does other work, set
+``OMP_NUM_THREADS=1`` and pass ``--cpu`` to measure CPU time. The extra ``fast`` is recommended.
 """
 
 import argparse
@@ -44,11 +45,17 @@ def options():
     parser.add_argument("--features", nargs="+", type=int, default=FEATURES)
     parser.add_argument("--rows", nargs="+", type=int, help="rows of a call")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for each line")
+    parser.add_argument("--cpu", action="store_true", help="measure CPU time")
     chosen = parser.parse_args()
     sizes = [(n, d) for n in chosen.samples for d in chosen.features if n * d <= MAX_VALUES]
     chosen.sizes = QUICK_SIZES if chosen.quick else sizes
     chosen.batches = chosen.rows or (QUICK_BATCHES if chosen.quick else BATCHES)
     return chosen
+
+
+def clock():
+    """Return the CPU time or the time, in seconds."""
+    return time.process_time() if OPTIONS.cpu else time.perf_counter()
 
 
 def seconds_in_turns(*calls):
@@ -62,9 +69,9 @@ def seconds_in_turns(*calls):
     ):
         # Each call follows every other one, because threads may disturb the next call.
         for i in np.roll(np.arange(len(calls)), len(seconds[0])):
-            before = time.perf_counter()
+            before = clock()
             calls[i]()
-            seconds[i].append(time.perf_counter() - before)
+            seconds[i].append(clock() - before)
     return [np.array(each) for each in seconds]
 
 
@@ -94,9 +101,9 @@ def fastest(models, call, Q):
     for name, model in models.items():
         for rows in sorted({min(TRIAL_ROWS, len(Q)), len(Q)}):
             call(model, Q[:rows])
-            before = time.perf_counter()
+            before = clock()
             call(model, Q[:rows])
-            took = (time.perf_counter() - before) * len(Q) / rows
+            took = (clock() - before) * len(Q) / rows
             if seconds and took > 4 * min(seconds.values()):
                 break
         seconds[name] = took

@@ -95,8 +95,7 @@ class EuclideanIndex:
             return self._measured(Q, self._tree.nearest(Q, k), k)
         n, d = self._points.shape
         m = min(k + SPARE_CANDIDATES, n)
-        A, norms = self._product.scaled(Q)
-        rough, candidates = self._candidates(A, m)
+        rough, candidates, norms = self._candidates(Q, m)
         distances, indices = self._measured(Q, candidates, k)
         if m == n:
             return distances, indices
@@ -135,17 +134,21 @@ class EuclideanIndex:
     def _product(self) -> "_CentredPoints":
         return _CentredPoints(self._points)
 
-    def _candidates(self, A: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the m smallest squared distances, less the norms of the queries, and indices."""
-        n_queries, tiles = len(A), self._product.tiles
+    def _candidates(self, Q: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the candidates of queries.
+
+        These are the m smallest squared distances, less the norms of the queries, the indices of
+        their points, and the squared norms of the queries.
+        """
+        n_queries, tiles = len(Q), self._product.tiles
         n_distances = n_queries * len(self._points)
         search = self._selection(n_queries, m, n_distances)
         # A few queries are divided by points instead, so that several threads share the work.
-        time = n_distances * _nanoseconds_per_distance(A.shape[1])
+        time = n_distances * _nanoseconds_per_distance(Q.shape[1])
         n_parts = max(1, int(min(time / MIN_PART_NANOSECONDS, MAX_PARTS, len(tiles))))
         n_parts = n_parts if n_queries <= BLOCK_QUERIES else 1
         rough = np.full((n_parts, n_queries, m), FAR_SQUARED)
-        indices = np.zeros((n_parts, n_queries, m), np.int32)
+        indices, query_norms = np.zeros((n_parts, n_queries, m), np.int32), np.empty(n_queries)
         tasks = [
             (part, tiles_of_part, b)
             for part, tiles_of_part in enumerate(row_blocks(len(tiles), -(-len(tiles) // n_parts)))
@@ -155,12 +158,12 @@ class EuclideanIndex:
         def work(tasks: Iterator[tuple[int, slice, slice]]) -> None:
             for part, t, b in tasks:
                 norms, first = self._product.norms[t], t.start * TILE_POINTS
-                search(A[b], tiles[t], norms, rough[part, b], indices[part, b], first)
+                A, query_norms[b] = self._product.scaled(Q[b])
+                search(A, tiles[t], norms, rough[part, b], indices[part, b], first)
 
         run_on_threads(work, tasks, shared_queue=True)
-        if n_parts == 1:
-            return rough[0], indices[0]
-        return _merged(rough, indices)
+        near = (rough[0], indices[0]) if n_parts == 1 else _merged(rough, indices)
+        return *near, query_norms
 
     def _selection(self, n_queries: int, m: int, n_distances: int) -> Callable[..., None]:
         """Return the fastest function that keeps the m smallest distances of each query."""
@@ -227,9 +230,12 @@ class _CentredPoints:
 
     def scaled(self, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return -2 times the centred and rescaled queries, and their squared norms."""
+        A = np.empty(Q.shape, np.float32)
         with np.errstate(over="ignore"):
-            Q = (Q - self.centre) * self.scale
-            return (-2 * Q).astype(np.float32, order="C"), squared_norms(Q)
+            Q = Q - self.centre
+            Q *= self.scale
+            np.multiply(Q, -2, out=A, casting="same_kind")
+            return A, squared_norms(Q)
 
 
 def _keep_smallest(

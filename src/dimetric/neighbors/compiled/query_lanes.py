@@ -28,6 +28,14 @@ def _lower_minima(minima, products, norm):  # type: ignore # pragma: no cover - 
 
 
 @njit(nogil=True, cache=True)
+def _fill_far(values):  # type: ignore # pragma: no cover - compiled
+    """Set all values to `FAR`. numba compiles loops faster than assignments to slices."""
+    for p in range(values.shape[0]):
+        for i in range(values.shape[1]):
+            values[p, i] = FAR
+
+
+@njit(nogil=True, cache=True)
 def _sift(values, smallest):  # type: ignore # pragma: no cover - compiled
     """Insert a value of each query into its sorted values, which are columns. Changes `values`."""
     for p in range(len(smallest)):
@@ -41,9 +49,10 @@ def _sift(values, smallest):  # type: ignore # pragma: no cover - compiled
 @njit(nogil=True, cache=True)
 def _bounds_of_smallest(minima, smallest, values, bounds):  # type: ignore # pragma: no cover
     """Compute bounds that are larger than the m smallest squared distances of each query."""
-    smallest[:] = FAR
+    _fill_far(smallest)
     for g in range(len(minima)):
-        values[:] = minima[g]
+        for i in range(len(values)):
+            values[i] = minima[g, i]
         _sift(values, smallest)
     for i in range(len(bounds)):
         bounds[i] = np.nextafter(smallest[-1, i], FAR)
@@ -143,16 +152,16 @@ def keep_smallest_of_many(  # type: ignore # pragma: no cover - compiled
     by_feature = np.ascontiguousarray(A.T)
     for t in range(len(tiles)):
         np.dot(tiles[t].T, by_feature, products)
-        minima[:] = FAR
+        _fill_far(minima)
         for j in range(size):
             _lower_minima(minima[j // GROUP_POINTS], products[j], norms[t, j])
         if t == 0:
             _bounds_of_smallest(minima, smallest, values, bounds)
         else:
-            bounds[:] = squares[:, -1]
+            for i in range(n_queries):
+                bounds[i] = squares[i, -1]
         _choose(minima, bounds, products, norms[t], hits, chosen, counts)
-        lists = squares, indices, first + t * size
         if t == 0:
-            _fill(products, norms[t], chosen, counts, in_tile, *lists)
+            _fill(products, norms[t], chosen, counts, in_tile, squares, indices, first + t * size)
         else:
-            _update(products, norms[t], chosen, counts, *lists)
+            _update(products, norms[t], chosen, counts, squares, indices, first + t * size)
