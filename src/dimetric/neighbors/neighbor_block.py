@@ -67,7 +67,7 @@ class NeighborBlock:
         distances, points : ndarray of shape (b, n)
         """
         if self.width is not None:
-            return self._listed_rows(n)
+            return self._listed_rows(n, self.width)
         points, values, owners = self.points, self.distances, self.owners
         if equal is not None:
             counts = np.minimum(equal.counts[points], n)
@@ -79,9 +79,9 @@ class NeighborBlock:
         order = order[starts[:, None] + np.arange(n)]
         return values[order], points[order]
 
-    def _listed_rows(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the n nearest points of each query, if all have the same number of entries."""
-        D, points = self.distances.reshape(-1, self.width), self.points.reshape(-1, self.width)
+    def _listed_rows(self, n: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the n nearest points of each query, if all have `width` entries."""
+        D, points = self.distances.reshape(-1, width), self.points.reshape(-1, width)
         # Only points at equal distance can be in the wrong order.
         rows = np.unique(np.nonzero(D[:, 1:] == D[:, :-1])[0])
         if len(rows):
