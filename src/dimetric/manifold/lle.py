@@ -181,6 +181,11 @@ class LLE(Embedding):
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_search_index"}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "_points"):
+            _ = self._index
+
     def _embed_component(
         self, points: np.ndarray, neighbors: np.ndarray
     ) -> tuple[np.ndarray, float]:
