@@ -86,4 +86,4 @@ def _mean(rows: np.ndarray) -> np.ndarray:
     """Return the mean of rows in double precision. Only short sums are in single precision."""
     ones = np.ones(SUMMED_ROWS, np.float32)
     sums = [ones[: b.stop - b.start] @ rows[b] for b in row_blocks(len(rows), SUMMED_ROWS)]
-    return np.sum(sums, axis=0, dtype=np.float64) / len(rows)
+    return np.asarray(sums, dtype=np.float64).sum(axis=0) / len(rows)
