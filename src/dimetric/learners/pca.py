@@ -29,6 +29,7 @@ from dimetric.learners._probabilistic_pca import (
 )
 from dimetric.linalg.principal_axes import PrincipalAxes, axes_by_iteration, axes_from_moments
 from dimetric.linalg.scatter import Moments
+from dimetric.linalg.single_scatter import is_accurate, single_scatter
 from dimetric.linalg.spectral import lanczos_svd, randomized_svd
 from dimetric.supervision.labels import Supervision, weights_of
 
@@ -165,7 +166,12 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
             axes = self._truncated_axes(X, k, solver, weights)
         else:
             root = solver != "covariance_eigh"
-            axes = axes_from_moments(Moments.of_all(X, weights=weights, root=root), k)
+            is_simple = isinstance(X, np.ndarray) and weights is None
+            if self.svd_solver == "auto" and not root and is_simple and is_accurate(X, k):
+                moments = single_scatter(X)
+            else:
+                moments = Moments.of_all(X, weights=weights, root=root)
+            axes = axes_from_moments(moments, k)
             squared = solver == "covariance_eigh" and not sparse.issparse(X)
             if self.svd_solver == "auto" and squared and axes.lost_digits(X):
                 solver = "full"

@@ -45,8 +45,21 @@ def relative_tolerance(*arrays: Array) -> float:
     True
     """
     return max(
-        RELATIVE_TOLERANCE["float32" if "float32" in str(a.dtype) else "float64"] for a in arrays
+        RELATIVE_TOLERANCE["float32" if host_dtype(a) == np.float32 else "float64"] for a in arrays
     )
+
+
+def host_dtype(a: Array) -> np.dtype:
+    """Return the NumPy dtype of an array of any namespace.
+
+    Examples
+    --------
+    >>> host_dtype(np.zeros(1, np.float32))
+    dtype('float32')
+    """
+    if isinstance(a, np.ndarray):
+        return a.dtype
+    return np.dtype(str(a.dtype).rpartition(".")[2])  # torch writes torch.float32
 
 
 def tie_tolerance(distances: Array, samples: Array, sizes: Any = 0.0, spread: Any = 0.0) -> Array:
@@ -118,7 +131,7 @@ class Queries:
         self._index = index if is_used else None
         self.n, self.excludes_self = Z.shape[0], points is None
         self.n_points = Z.shape[0] if points is None else points.shape[0]
-        self.dtype = np.dtype(str(Z.dtype).rpartition(".")[2])  # torch writes torch.float32
+        self.dtype = host_dtype(Z)
 
     def nearest(self, width: int, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and row numbers of the nearest points, of shape (n, width).
