@@ -19,6 +19,7 @@ from dimetric._arrays.namespaces import (
 from dimetric.linalg.reductions import tree_reduce
 
 EXAMINED_ROWS = 128  # rows that decide whether a block is centred before or after the product
+ROUNDING_FACTOR = 16  # a deviation of so many roundings of the largest value may be an error
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,17 @@ class Moments:
         """Mean of all samples."""
         xp = namespace(self.counts)
         return (self.counts / xp.sum(self.counts)) @ self.means
+
+    @property
+    def scatter(self) -> Array:
+        """The scatter matrix S, also if `spread` is a root of it."""
+        return self.spread.T @ self.spread if self.is_root else self.spread
+
+    def moved_by(self, centre: np.ndarray, scale: float) -> "Moments":
+        """Return the moments of the samples minus a vector, times a number."""
+        means = (self.means - asarray_like(centre, self.means)) * scale
+        spread = self.spread * (scale if self.is_root else scale**2)
+        return Moments(self.counts, means, spread, self.is_root)
 
     def __add__(self, other: "Moments") -> "Moments":
         """Return the moments of both blocks together."""
@@ -252,7 +264,7 @@ def rounding_bounds(X: Array) -> Array:
     """Return generous bounds on the deviations that rounding alone can cause in each feature."""
     xp = namespace(X)
     largest = xp.maximum(xp.max(X, axis=0), -xp.min(X, axis=0))
-    return 16 * eps(X) * xp.astype(largest, xp.float64)
+    return ROUNDING_FACTOR * eps(X) * xp.astype(largest, xp.float64)
 
 
 def difference_scatter(
