@@ -23,12 +23,15 @@ class Block:
         Sample weights.
     first : int
         Number of the first sample among all samples of the source.
+    extra : object, optional
+        What :meth:`~dimetric.blocks.source.Source.with_extra` computed for this block.
     """
 
     X: np.ndarray
     y: np.ndarray | None
     weights: np.ndarray | None
     first: int
+    extra: Any = None
 
     def take(self, rows: np.ndarray) -> "Block":
         """Return some of the samples as a block. The numbers of its samples have no meaning."""

@@ -1,7 +1,9 @@
 """Dask arrays and data frames, whose blocks are processed where they are."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -35,6 +37,8 @@ class DaskSource(Source):
         Labels or targets, and weights of the samples.
     """
 
+    uses_threads = False  # Dask already runs a task on each core
+
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimension(s), but it must have two.")
@@ -45,6 +49,7 @@ class DaskSource(Source):
         chunks = None
         if not hasattr(X, "columns"):
             X = X.rechunk({1: -1})
+            self.example = np.empty((0, X.shape[1]), X.dtype)  # X._meta has no columns
             chunks = X.chunks[0] if not np.isnan(X.shape[0]) else None
         self._lengths: list[int] | None = None if chunks is None else list(chunks)
         self._samples = X.to_delayed().ravel() if chunks or hasattr(X, "chunks") else X.to_delayed()
@@ -52,6 +57,7 @@ class DaskSource(Source):
             self._aligned(name, values, chunks)
             for name, values in (("y", y), ("sample_weight", sample_weight))
         )
+        self._extras = [None] * len(self._samples)
 
     def _aligned(self, name: str, values: Any, chunks: tuple[int, ...] | None) -> list[Any]:
         """Return the blocks of labels or weights, one for each block of samples."""
@@ -82,21 +88,53 @@ class DaskSource(Source):
         """Return the sum of a statistic. See :meth:`Source.reduce`."""
         from dask.delayed import delayed
 
-        shared = tuple(delayed(each) for each in shared)
-        apply, add = delayed(_apply, pure=False), delayed(_add, pure=False)
-        options = {"n_features": self.n_features, "dtype": self.dtype}
-        parts = [
-            apply(stat, X, y, weights, first, options, *shared)
-            for X, y, weights, first in zip(
-                self._samples, self._labels, self._weights, self._first_rows(), strict=True
-            )
-        ]
+        add, parts = delayed(_add, pure=False), self._tasks(stat, shared)
         while len(parts) > 1:
             parts = [add(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
         total = parts[0].compute()
         if total is None:
             raise ValueError("X is empty: it has no samples.")
         return total
+
+    def with_extra(self, of_block: Callable[..., Any], *shared: Any) -> Self:
+        """Return a source with more attributes. See :meth:`Source.with_extra`.
+
+        Dask keeps the results on the workers, and computes them again if a worker dies.
+        """
+        from dask.base import persist
+
+        other = copy(self)
+        other._extras = list(persist(*self._tasks(of_block, shared)))  # type: ignore[no-untyped-call]
+        return other
+
+    def share(self, value: Any) -> Any:
+        """Return a persisted task, so that the value is sent to the workers only once.
+
+        The scheduler keeps the task, so the value survives the death of a worker.
+        """
+        from dask.delayed import delayed
+
+        return delayed(value, pure=False, traverse=False).persist()
+
+    def _tasks(self, stat: Callable[..., Any], shared: tuple[Any, ...]) -> list[Any]:
+        """Return a task for each block, which computes the statistic of the block."""
+        from dask.delayed import delayed
+
+        shared = tuple(delayed(each, traverse=False) for each in shared)
+        apply = delayed(_apply, pure=False)
+        options = {"n_features": self.n_features, "dtype": self.dtype}
+        blocks = zip(
+            self._samples,
+            self._labels,
+            self._weights,
+            self._first_rows(),
+            self._extras,
+            strict=True,
+        )
+        return [
+            apply(stat, X, y, weights, first, extra, options, *shared)
+            for X, y, weights, first, extra in blocks
+        ]
 
     def _first_rows(self) -> list[int]:
         """Return the number of the first sample of each block. Count the samples if necessary."""
@@ -114,6 +152,7 @@ def _apply(
     y: Any,
     weights: Any,
     first: int,
+    extra: Any,
     options: dict[str, Any],
     *shared: Any,
 ) -> T | None:
@@ -122,7 +161,8 @@ def _apply(
         return None
     # Dask already runs a task on each core.
     with one_blas_thread():
-        return stat(checked_block(X, y, weights, first=first, **options), *shared)
+        block = checked_block(X, y, weights, first=first, **options)
+        return stat(replace(block, extra=extra), *shared)
 
 
 def _add(parts: list[Any]) -> Any:

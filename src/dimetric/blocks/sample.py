@@ -1,6 +1,7 @@
 """A sample of rows that does not depend on how the rows are divided into blocks."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +16,8 @@ class RowSample:
 
     Attributes
     ----------
-    size : int
-        Largest number of rows of a stratum.
+    size : int or dict
+        Largest number of rows of a stratum, or that of each label.
     X, y, weights : ndarray
         The rows, their labels and their weights. ``y`` and ``weights`` may be None.
     rows : ndarray
@@ -25,7 +26,7 @@ class RowSample:
         Random number of each row. It depends on the row's number and the seed only.
     """
 
-    size: int
+    size: int | dict[Any, int]
     X: np.ndarray
     y: np.ndarray | None
     weights: np.ndarray | None
@@ -43,7 +44,7 @@ class RowSample:
             for name in ("X", "rows", "keys")
         )
         y, weights = both(self.y, other.y), both(self.weights, other.weights)
-        return _smallest(RowSample(self.size, X, y, weights, rows, keys))
+        return smallest_keys(RowSample(self.size, X, y, weights, rows, keys))
 
 
 def sample_rows(source: Source, size: int, *, seed: int, by_class: bool) -> RowSample:
@@ -70,22 +71,24 @@ def _sample_of_block(block: Block, size: int, seed: int, by_class: bool) -> RowS
     keys = random_numbers(rows, seed)
     y = block.y if by_class else None
     sample = RowSample(size, block.X, y, block.weights, rows, keys)
-    chosen = _smallest(sample)
+    chosen = smallest_keys(sample)
     if not by_class and block.y is not None:
         kept = chosen.rows - block.first
         return RowSample(size, chosen.X, block.y[kept], chosen.weights, chosen.rows, chosen.keys)
     return chosen
 
 
-def _smallest(sample: RowSample) -> RowSample:
+def smallest_keys(sample: RowSample) -> RowSample:
     """Return the rows with the smallest keys of each stratum, in ascending order of row number."""
-    codes = np.zeros(len(sample.keys), dtype=int)
+    codes, size = np.zeros(len(sample.keys), dtype=int), np.full(1, sample.size)
     if sample.y is not None:
-        codes = encode_labels(sample.y, None)[1]
+        classes, codes = encode_labels(sample.y, None)
+        sizes = sample.size if isinstance(sample.size, dict) else {}
+        size = np.array([sizes.get(name, sample.size) for name in classes.tolist()], dtype=int)
     order = np.lexsort((sample.keys, codes))
     starts = np.searchsorted(codes[order], np.unique(codes))
     rank = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
-    kept = np.sort(order[rank < sample.size])
+    kept = np.sort(order[rank < size[codes[order]]])
     kept = kept[np.argsort(sample.rows[kept], kind="stable")]
     y, weights = (None if v is None else v[kept] for v in (sample.y, sample.weights))
     return RowSample(

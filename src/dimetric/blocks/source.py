@@ -2,8 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import replace
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -27,12 +29,15 @@ class Source(ABC):
         The dtype of the samples: float32 if all samples have it, else float64.
     has_labels : bool
         Whether the blocks contain labels or targets.
+    uses_threads : bool
+        Whether a statistic may use several threads, because blocks are processed one by one.
     """
 
     example: Any
     n_features: int
     dtype: np.dtype
     has_labels: bool
+    uses_threads: ClassVar[bool]
 
     @abstractmethod
     def reduce(self, stat: Callable[..., T], *shared: Any) -> T:
@@ -45,12 +50,28 @@ class Source(ABC):
             added by ``+``. It may run in another process, so it must be picklable: a function of a
             module, or a ``functools.partial`` of one.
         *shared
-            Further arguments, which are the same for all blocks, such as a map.
+            Further arguments, which are the same for all blocks, such as a map, or results of
+            :meth:`share`.
         """
+
+    @abstractmethod
+    def with_extra(self, of_block: Callable[..., Any], *shared: Any) -> Self:
+        """Return a source whose blocks have the attribute ``extra = of_block(block, *shared)``.
+
+        It is computed once, and kept where the block is processed. It should be smaller than the
+        block.
+        """
+
+    def share(self, value: Any) -> Any:
+        """Return an argument for :meth:`reduce` that stands for a value used by many passes."""
+        return value
 
 
 class LocalSource(Source):
     """A source whose blocks are read one after the other in this process."""
+
+    uses_threads = True
+    _extras: list[Any] | None = None
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -58,8 +79,21 @@ class LocalSource(Source):
 
     def reduce(self, stat: Callable[..., T], *shared: Any) -> T:
         """Return the sum of a statistic. See :meth:`Source.reduce`."""
+        return tree_reduce(lambda block, _: stat(block, *shared), self._filled_blocks())
+
+    def with_extra(self, of_block: Callable[..., Any], *shared: Any) -> Self:
+        """Return a source with more attributes. See :meth:`Source.with_extra`."""
+        other = copy(self)
+        other._extras = [of_block(block, *shared) for block in self._filled_blocks()]
+        return other
+
+    def _filled_blocks(self) -> Iterator[Block]:
+        """Yield the blocks that are not empty, with their extras."""
         filled = (block for block in self.blocks() if len(block.X))
-        return tree_reduce(lambda block, _: stat(block, *shared), filled)
+        if self._extras is None:
+            return filled
+        pairs = zip(filled, self._extras, strict=True)
+        return (replace(block, extra=extra) for block, extra in pairs)
 
 
 class ArraySource(LocalSource):

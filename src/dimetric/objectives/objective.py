@@ -102,7 +102,13 @@ class Objective(ABC):
         loss, product, dtheta = self.evaluate(X @ L.T, X, theta)
         return loss, product.T @ X, dtheta
 
-    def batch(self, rows: np.ndarray) -> Self | None:
+    def value(self, L: Array, theta: np.ndarray) -> tuple[float, np.ndarray | float]:
+        """Return the objective at a map L, and its gradient with respect to theta."""
+        Z = self.points @ L.T
+        loss, _, dtheta = self.evaluate(Z, Z[:, :1], theta)
+        return loss, dtheta
+
+    def batch(self, rows: np.ndarray) -> "Objective | None":
         """Return the objective of a mini-batch, or None if the batch has none.
 
         For example, a batch whose samples all have the same class may have no objective.

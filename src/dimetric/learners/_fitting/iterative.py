@@ -14,6 +14,7 @@ from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.namespaces import Array, is_host
 from dimetric._compat import Interval, Progress, check_params
 from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem, Solution
+from dimetric.learners._fitting.references import ReferenceLabels, ReferenceMixin
 from dimetric.learners._fitting.verbose import report
 from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._linear import LinearMetric
@@ -47,6 +48,8 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         assert supervision is not None  # iterative learners need labels, pairs or triplets
         solver = self._solver()
+        if isinstance(self, ReferenceMixin):
+            X, supervision = self._met_references(X, supervision)
         self._check_supervision(X, supervision)
 
         def callback(current: Callable[[], np.ndarray], value: float, n_iter: int) -> bool:
@@ -60,6 +63,8 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         few_threads = compat.is_numpy_array(X) or not is_host(X)
         with one_blas_thread() if few_threads else nullcontext():
             problem = self._problem(X, supervision)
+            if isinstance(supervision, ReferenceLabels):
+                problem = self._over_all_rows(problem, supervision)
             solution = self._minimise(problem, solver, callback)
             extra = self._extra_metadata(problem, solution)
             if not (extra.get("gap_proven", False) and extra["gap"] <= self._used_tol()):
@@ -82,11 +87,18 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
             "final_objective": problem.reported_objective(result.value),
             "converged": result.converged,
             "reason": result.reason,
+            **(supervision.metadata() if isinstance(supervision, ReferenceLabels) else {}),
         } | extra
 
     @abstractmethod
     def _problem(self, X: Array, supervision: Supervision) -> Problem[ObjectiveT]:
         """Return the problem: the objective, the start, and the conversion to ``components_``."""
+
+    def _over_all_rows(
+        self, problem: Problem[ObjectiveT], labels: ReferenceLabels
+    ) -> Problem[ObjectiveT]:
+        """Return a problem of references with the objective of all rows that meet them."""
+        raise NotImplementedError
 
     @abstractmethod
     def _minimise(

@@ -31,6 +31,7 @@ from dimetric.learners._fitting.problem import (
     converged_in_float32,
     solve,
 )
+from dimetric.learners._fitting.references import ReferenceLabels
 from dimetric.learners._fitting.start import (
     INIT_NAMES,
     automatic_start,
@@ -43,6 +44,7 @@ from dimetric.learners._fitting.start import (
 )
 from dimetric.linalg.row_basis import RowBasis
 from dimetric.objectives.objective import Objective, ridge_matrix
+from dimetric.objectives.references.objective import ReferenceObjective
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import (
@@ -155,6 +157,9 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         self, X: Array, supervision: Supervision, graph: np.ndarray | None
     ) -> Problem[LossT]:
         """Return the problem of labelled samples, with the matrix G of the graph, if any."""
+        meets_references, n_rows = isinstance(supervision, ReferenceLabels), X.shape[0]
+        if isinstance(supervision, ReferenceLabels):
+            n_rows = supervision.n_rows
         X, supervision, order = in_canonical_order(X, supervision)
         X, factor = rescale_for_squares(X)  # all parameters are scale-free
         if not bool(namespace(X).any(X[:1, :] != X)):
@@ -162,16 +167,17 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             warn(message, ConvergenceWarning)
         # In directions without variance, keep the start's map, unless a ridge would drive it to
         # zero, or the solver works on metrics, whose maps have another number of rows.
-        reg = self._used_reg(X, supervision)
+        reg = self._used_reg(X, supervision, n_rows)
         keep_outside = reg == 0 and self._solver().steps_over == "maps"
         start, is_rescaled = self._start(X, supervision, factor)
-        # Unlabelled samples may vary outside of the span of the labelled samples.
+        # Unlabelled samples may vary outside of the span of the labelled samples, and other rows
+        # outside of that of the references.
         coordinates = Coordinates.of(
             X,
             start,
             relative_weights(supervision),
             keep_outside=keep_outside,
-            rotate=graph is None and not self.diagonal,
+            rotate=graph is None and not self.diagonal and not meets_references,
         )
         # The ratio is 1, unless X contains coordinates of sparse samples with more features.
         ratio = X.shape[1] / self.n_features_in_
@@ -203,6 +209,13 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             reported_objective=self._reported_objective(objective),
             diagonal=self.diagonal,
         )
+
+    def _over_all_rows(self, problem: Problem[LossT], labels: ReferenceLabels) -> Problem[LossT]:
+        sample: Any = problem.objective
+        objective: Any = ReferenceObjective(
+            labels.source, labels.references, sample, problem.sample_scale
+        )
+        return replace(problem, objective=objective)
 
     def _reported_objective(self, objective: LossT) -> Callable[[float], float]:
         """Return the function that converts a mean loss into the objective that users see."""
@@ -285,15 +298,16 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
     def _extra_metadata(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
         return {"reg": problem.reg}
 
-    def _used_reg(self, X: Array, supervision: Supervision) -> float:
-        """Return `reg`, or its default for samples in canonical order."""
+    def _used_reg(self, X: Array, supervision: Supervision, n_rows: int) -> float:
+        """Return `reg`, or its default for samples in canonical order, or for more rows."""
         if self.reg is not None:
             return self.reg
         if isinstance(supervision, Labels) and supervision.n_classes in (1, X.shape[0]):
             return 0.0  # nothing to learn, and the penalty alone would lead to a map of 0
-        return self._default_reg(self.n_features_in_, n_distinct(X))
+        # The same fraction of all rows is distinct.
+        return self._default_reg(self.n_features_in_, n_distinct(X) * n_rows / X.shape[0])
 
-    def _default_reg(self, d: int, n: int) -> float:
+    def _default_reg(self, d: int, n: float) -> float:
         """Return the default of `reg` for d features and n distinct samples."""
         return self._reg_factor * max(0.0, d / n - MAX_RATIO) if self._learns_full_map() else 0.0
 
@@ -313,8 +327,9 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         if len(classes) == 1:
             warn(f"y has only one class, so {name} has nothing to learn.")
         elif len(alone) and self._needs_class_neighbors:
+            kind = "reference" if isinstance(supervision, ReferenceLabels) else "sample"
             warn(
-                f"{len(alone)} of {len(classes)} classes have a single sample: "
+                f"{len(alone)} of {len(classes)} classes have a single {kind}: "
                 f"{classes[alone[:5]].tolist()}. These samples have no neighbour of their class to "
                 "learn from.",
             )

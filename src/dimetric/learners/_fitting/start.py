@@ -231,7 +231,7 @@ def squared_size(Z: np.ndarray) -> float:
     return float(np.median(squares)) or float(np.mean(squares))
 
 
-def representative_part(objective: LossT) -> LossT:
+def representative_part(objective: Objective) -> Objective:
     """Return the objective of every n-th sample, at most ``MAX_SAMPLES_FOR_RESCALING`` in all."""
     n = len(objective.strata)
     return objective.batch(np.arange(0, n, 1 + n // MAX_SAMPLES_FOR_RESCALING)) or objective

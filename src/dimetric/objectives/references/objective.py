@@ -1,0 +1,102 @@
+"""Objectives over all pairs of a row and a reference."""
+
+from copy import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array
+from dimetric.blocks.source import Source
+from dimetric.objectives.objective import Objective
+from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.objectives.references.references import References
+from dimetric.objectives.references.sums import Sums, count_terms, pair_sums
+
+
+class ReferenceObjective(Objective):
+    """The sum of a rule over all pairs of a row of a source and a reference.
+
+    Each evaluation is a pass over the source. If all rows are references, the objective is that of
+    :class:`~dimetric.objectives.pairwise.PairwiseObjective`.
+
+    Parameters
+    ----------
+    source : Source
+        All rows.
+    references : References
+        The references.
+    sample : PairwiseObjective
+        The objective over all pairs of references. It has the rule, and the points are references
+        in the coordinates of the solver. Mini-batches are those of this objective.
+    projection : float or ndarray of shape (r, d)
+        Points are rows times this number, or this matrix. They may also be shifted.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        references: References,
+        sample: PairwiseObjective,
+        projection: float | np.ndarray,
+    ) -> None:
+        self.sample, self.rule = sample, sample.rule
+        self.points, self.theta, self.strata = sample.points, sample.theta, sample.strata
+        self.is_constant = sample.is_constant
+        self._source, self._references = source, source.share(references)
+        self._projection = projection
+        self._dtype: Any = None  # of tiles; None stands for that of the samples
+        n_terms, total = source.reduce(count_terms, self._references, self.rule)
+        self.n_terms = float(n_terms) or 1.0
+        self.infimum = float(total) / self.n_terms
+
+    def evaluate(
+        self, Z: Array, V: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Raise, because the mapped points are not all rows."""
+        raise NotImplementedError("Use gradient_in_map, gradient_in_metric or value.")
+
+    def gradient_in_map(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective and its gradients. See :meth:`Objective.gradient_in_map`."""
+        sums = self._sums(L, theta, "map")
+        return sums.loss, 2 * self._of_points(sums.gradient), sums.dtheta
+
+    def gradient_in_metric(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective and its gradients. See :meth:`Objective.gradient_in_metric`."""
+        sums = self._sums(L, theta, "metric")
+        return sums.loss, self._of_points(self._of_points(sums.gradient).T), sums.dtheta
+
+    def value(self, L: Array, theta: np.ndarray) -> tuple[float, np.ndarray | float]:
+        """Return the objective and dtheta. See :meth:`Objective.value`."""
+        sums = self._sums(L, theta, "value")
+        return sums.loss, sums.dtheta
+
+    def in_float32(self) -> "ReferenceObjective | None":
+        """Return an approximation, if the rule is convex. See :meth:`Objective.in_float32`."""
+        if self.sample.in_float32() is None:
+            return None
+        coarse = copy(self)
+        coarse._dtype = np.float32
+        return coarse
+
+    def batch(self, rows: np.ndarray) -> PairwiseObjective | None:
+        """Return the objective of some references."""
+        return self.sample.batch(rows)
+
+    def _sums(self, L: Array, theta: np.ndarray, of: str) -> Sums:
+        """Return the sums over all rows. The gradients are those with respect to the samples."""
+        P = self._projection
+        A = np.asarray(L, dtype=np.float64)
+        A = A @ P if isinstance(P, np.ndarray) else A * P
+        options = {"of": of, "uses_threads": self._source.uses_threads, "dtype": self._dtype}
+        stat = partial(pair_sums, **options)
+        return self._source.reduce(stat, self._references, A, theta, self.rule)
+
+    def _of_points(self, gradient: np.ndarray) -> np.ndarray:
+        """Convert the columns of a gradient from features to the coordinates of the points."""
+        P = self._projection
+        return gradient @ P.T if isinstance(P, np.ndarray) else gradient * P
