@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from dimetric._arrays.namespaces import Array, is_foreign
 from dimetric._arrays.random_state import random_generator
 from dimetric._compat import Interval, Progress
 from dimetric.blocks.source import ArraySource, Source
+from dimetric.learners._base import WholeSampleValues
+from dimetric.learners._input import set_classes
 from dimetric.objectives.references.references import (
     ClassTotals,
     Encoding,
@@ -64,15 +66,17 @@ class ReferenceMixin:
     """Mixin of learners that learn from all pairs of samples, or of samples and references."""
 
     _learns_from_blocks = True
+    # Values of parameters that need more than references are refused by `_check_options`.
+    _whole_sample_values: ClassVar[WholeSampleValues] = {}
     n_references: int | None
 
-    def _fit_blocks(self: Any, source: Source, progress: Progress) -> dict[str, Any]:
+    def _learn_blocks(self: Any, source: Source, progress: Progress) -> dict[str, Any]:
         """Fit the learner to references that are sampled from all blocks."""
         _check_options(self)
         totals = source.reduce(class_totals, getattr(self, "unlabelled", None))
         m = DEFAULT_REFERENCES if self.n_references is None else self.n_references
         X, labels = sampled(self, source, totals, m, self.class_weight)
-        self.classes_ = labels.classes
+        set_classes(self, labels.classes)
         metadata = self._learn(X, labels, progress)
         if getattr(self, "unlabelled", None) is not None:
             metadata["n_unlabelled"] = totals.n_unlabelled
@@ -141,15 +145,10 @@ def sampled(
             f"y has {n_classes} classes, but n_references={m}. Every class needs a reference: "
             f"increase n_references to {MIN_REFERENCES_PER_CLASS * n_classes} or more."
         )
-    if len(totals.classes) < learner._min_classes:
-        raise ValueError(
-            f"{name} requires at least {learner._min_classes} classes, but y has only "
-            f"{len(totals.classes)}."
-        )
     sizes = dict(enumerate(allocation(totals.counts, m).tolist()))
     random_state = getattr(learner, "random_state", None)
     seed = 0 if random_state is None else int(random_generator(random_state).randint(2**31))
-    sample = source.reduce(sample_references, encoding, sizes, seed)
+    sample = source.reduce(sample_references, encoding, sizes, seed, numbered=True)
     references = References.of(sample, encoding)
     labels = ReferenceLabels(
         np.asarray(sample.y), encoding.classes, sample.weights, source, references, totals

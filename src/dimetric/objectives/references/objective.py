@@ -46,7 +46,7 @@ class ReferenceObjective(Objective):
         self._source, self._references = source, source.share(references)
         self._projection = projection
         self._dtype: Any = None  # of tiles; None stands for that of the samples
-        n_terms, total = source.reduce(count_terms, self._references, self.rule)
+        n_terms, total = source.reduce(count_terms, self._references, self.rule, numbered=True)
         self.n_terms = float(n_terms) or 1.0
         self.infimum = float(total) / self.n_terms
 
@@ -94,7 +94,7 @@ class ReferenceObjective(Objective):
         A = A @ P if isinstance(P, np.ndarray) else A * P
         options = {"of": of, "uses_threads": self._source.uses_threads, "dtype": self._dtype}
         stat = partial(pair_sums, **options)
-        return self._source.reduce(stat, self._references, A, theta, self.rule)
+        return self._source.reduce(stat, self._references, A, theta, self.rule, numbered=True)
 
     def _of_points(self, gradient: np.ndarray) -> np.ndarray:
         """Convert the columns of a gradient from features to the coordinates of the points."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from dimetric._arrays.labels import encode_labels
 from dimetric.blocks.block import Block
-from dimetric.blocks.sample import RowSample, random_numbers, smallest_keys
+from dimetric.blocks.sample import RowSample, random_numbers
 from dimetric.objectives.side import Side
 
 
@@ -118,7 +118,7 @@ def sample_references(
     rows, codes, weights = encoding.of(block)
     positions = block.first + rows
     keys = random_numbers(positions, seed)
-    return smallest_keys(RowSample(sizes, block.X[rows], codes, weights, positions, keys))
+    return RowSample(sizes, True, block.X[rows], codes, weights, positions, keys).smallest()
 
 
 @dataclass(frozen=True, eq=False)
