@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 from sklearn.datasets import make_classification
 
-from dimetric import LDML, MCML, NCA
+from dimetric import LDML, LMNN, MCML, NCA
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric.blocks.dask_source import DaskSource
 from dimetric.blocks.source import ArraySource, IterableSource
@@ -34,7 +34,7 @@ RULES = {
     "ldml": (LDMLRule(), [0.7]),
     "ldml-b": (LDMLRule(2.0), []),
 }
-LEARNERS = [NCA, MCML, LDML]
+LEARNERS = [NCA, MCML, LDML, LMNN]
 by_rule = pytest.mark.parametrize("name", RULES)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

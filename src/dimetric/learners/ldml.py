@@ -179,7 +179,7 @@ class LDML(ReferenceMixin, ConvexMetric[SimilarityObjective]):
     n_references : int or None, default=None
         Number of references: a fixed random sample of the samples, by class. P then contains
         the pairs of a sample and a reference, so the time grows with ``n_samples * n_references``.
-        None stands for all pairs of samples, or for 2,000 references if X comes in blocks.
+        None stands for all pairs of samples, or for 4,000 references if X comes in blocks.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None

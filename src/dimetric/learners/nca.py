@@ -127,6 +127,7 @@ class NCA(ReferenceMixin, MeanLossMetric[PairwiseObjective]):
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. None stands for
         1e-5 with early stopping: if the targets are classes, "lbfgs" stops after an iteration that
         gains at most 0.003. Later iterations often fit noise. A diagonal map is not stopped early.
+        With m references and n samples, the limit is multiplied by the root of m / n.
     reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
         does not depend on their unit. None stands for 0 if the targets are classes, else for 0.1
@@ -151,7 +152,7 @@ class NCA(ReferenceMixin, MeanLossMetric[PairwiseObjective]):
     n_references : int or None, default=None
         Number of references: a fixed random sample of the samples, by class. Each sample then picks
         a neighbour among the references only, so the time grows with ``n_samples * n_references``.
-        None stands for all pairs of samples, or for 2,000 references if X comes in blocks. The cost
+        None stands for all pairs of samples, or for 4,000 references if X comes in blocks. The cost
         must be one between classes.
     verbose : int, default=0
         Log each iteration if positive.

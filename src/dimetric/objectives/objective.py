@@ -33,6 +33,8 @@ class Objective(ABC):
         Greatest lower bound of the mean if no finite map attains it, and -inf otherwise.
     is_constant : bool
         Whether all maps have the same objective, for example because all targets are equal.
+    fraction_met : float
+        Fraction of all samples that each sample is compared with: 1, unless there are references.
     theta : ndarray of shape (p,)
         Initial values of the extra parameters. Most objectives have none (p = 0).
     strata : ndarray of shape (n_units,)
@@ -44,6 +46,7 @@ class Objective(ABC):
     n_terms: float
     infimum: float = -np.inf
     is_constant: bool = False
+    fraction_met: float = 1.0
     theta: np.ndarray
     strata: np.ndarray
 
@@ -169,9 +172,12 @@ class Smoothable(Objective):
     ----------
     mu : float
         Weight of the hinges. The linear terms, the pulls, have weight ``1 - mu``.
+    has_bounds : bool
+        Whether the difference from the optimal value can be bounded.
     """
 
     mu: float
+    has_bounds: bool = True
 
     @abstractmethod
     def smoothed(self, width: float) -> Self:

@@ -26,7 +26,7 @@ from dimetric.supervision.labels import Labels
 REFERENCE_PARAMETER: dict[str, list[Any]] = {
     "n_references": [Interval(Integral, 2, None, closed="left"), None],
 }
-DEFAULT_REFERENCES = 2000  # chosen by experiment, see docs/scale.md
+DEFAULT_REFERENCES = 4000  # chosen by experiment, see docs/scale.md
 MIN_REFERENCES_PER_CLASS = 4  # so that rare classes have the default number of neighbours
 
 

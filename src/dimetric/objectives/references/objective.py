@@ -40,13 +40,17 @@ class ReferenceObjective(Objective):
         sample: PairwiseObjective,
         projection: float | np.ndarray,
     ) -> None:
-        self.sample, self.rule = sample, sample.rule
+        self.sample = sample
+        self.rule = getattr(self, "rule", sample.rule)
         self.points, self.theta, self.strata = sample.points, sample.theta, sample.strata
         self.is_constant = sample.is_constant
         self._source, self._references = source, source.share(references)
         self._projection = projection
         self._dtype: Any = None  # of tiles; None stands for that of the samples
-        n_terms, total = source.reduce(count_terms, self._references, self.rule, numbered=True)
+        n_rows, n_terms, total = source.reduce(
+            count_terms, self._references, self.rule, numbered=True
+        )
+        self.fraction_met = len(references.X) / float(n_rows)
         self.n_terms = float(n_terms) or 1.0
         self.infimum = float(total) / self.n_terms
 
@@ -89,12 +93,19 @@ class ReferenceObjective(Objective):
 
     def _sums(self, L: Array, theta: np.ndarray, of: str) -> Sums:
         """Return the sums over all rows. The gradients are those with respect to the samples."""
-        P = self._projection
-        A = np.asarray(L, dtype=np.float64)
-        A = A @ P if isinstance(P, np.ndarray) else A * P
         options = {"of": of, "uses_threads": self._source.uses_threads, "dtype": self._dtype}
-        stat = partial(pair_sums, **options)
-        return self._source.reduce(stat, self._references, A, theta, self.rule, numbered=True)
+        stat, A = partial(self._statistic(), **options), self._of_samples(L)
+        sums: Sums = self._source.reduce(stat, self._references, A, theta, self.rule, numbered=True)
+        return sums
+
+    def _statistic(self) -> Any:
+        """Return the function that computes the sums of a block."""
+        return pair_sums
+
+    def _of_samples(self, L: Array) -> np.ndarray:
+        """Convert a map of the points to the map of samples with the same distances."""
+        P, A = self._projection, np.asarray(L, dtype=np.float64)
+        return A @ P if isinstance(P, np.ndarray) else A * P
 
     def _of_points(self, gradient: np.ndarray) -> np.ndarray:
         """Convert the columns of a gradient from features to the coordinates of the points."""

@@ -209,7 +209,8 @@ class BlockRows:
             (slice(int(a), int(b)), slice(int(starts[codes[a]]), int(starts[codes[a] + 1])))
             for a, b in pairwise(bounds)
         ]
-        return Tile(self.side[rows], self.references.side, runs, (own, self.itself[first + own]))
+        itself = own, self.itself[first + own]
+        return Tile(first, self.side[rows], self.references.side, runs, itself)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +219,8 @@ class Tile:
 
     Attributes
     ----------
+    first : int
+        The first row.
     rows, columns : Side
         The rows and the references.
     runs : list of (slice, slice)
@@ -226,6 +229,7 @@ class Tile:
         Rows of this tile that are references, and these references.
     """
 
+    first: int
     rows: Side
     columns: Side
     runs: list[tuple[slice, slice]]

@@ -16,9 +16,10 @@ from dimetric.objectives.references.references import BlockRows, References, Til
 TILE_ENTRIES = 2**18  # squared distances in a tile, which fit into the cache
 MIN_TILE_ROWS, MAX_TILE_ROWS = 32, 1024
 
-# Overwrites squared distances with weights. Returns the loss, a factor for each row of the weights
-# or None, and the derivative with respect to theta.
-Weigh = Callable[[np.ndarray, Tile], tuple[float, np.ndarray | None, Any]]
+# Turns squared distances, which it may overwrite, into weights. Returns the loss, the weights as a
+# dense or sparse array, a factor for each row of the weights or None, and the derivative with
+# respect to theta.
+Weigh = Callable[[np.ndarray, Tile], tuple[float, Any, np.ndarray | None, Any]]
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,11 @@ class Sums:
 
 
 def count_terms(block: Block, references: References, rule: Rule) -> np.ndarray:
-    """Return the number of terms of a block's rows, and that number times their infimum."""
+    """Return the numbers of a block's rows and of their terms, and the sum of their infima."""
     rows, columns = references.meet(block).side, references.side
     n_terms = rule.n_terms(rows, columns)
-    return np.array([n_terms, n_terms * rule.infimum(rows, columns) if n_terms else 0.0])
+    infimum = rule.infimum(rows, columns) if n_terms else 0.0
+    return np.array([len(rows), n_terms, n_terms * infimum])
 
 
 def pair_sums(
@@ -76,13 +78,13 @@ def pair_sums(
     """
     pairs = MetPairs(references.meet(block), L, of, dtype)
 
-    def weigh(D: np.ndarray, tile: Tile) -> tuple[float, np.ndarray | None, Any]:
+    def weigh(D: np.ndarray, tile: Tile) -> tuple[float, np.ndarray, np.ndarray | None, Any]:
         if rule.tile is not None:
-            return rule.tile(D, tile, theta)
+            loss, factors, dtheta = rule.tile(D, tile, theta)
+            return loss, D, factors, dtheta
         np.maximum(D, 0, out=D)
         loss, W, dtheta = rule.block(np, D, tile.rows, tile.columns, theta)
-        D[:] = W
-        return float(loss), None, dtheta
+        return float(loss), W, None, dtheta
 
     return pairs.sums(weigh, uses_threads=uses_threads)
 
@@ -123,9 +125,9 @@ class MetPairs:
             buffer = np.empty(min(size, n) * m, self.Z.dtype)
             for first in firsts:
                 last = min(first + size, n)
-                W = buffer[: (last - first) * m].reshape(-1, m)
-                np.matmul(left_factor(self.Z[first:last]), self._right, out=W)
-                part, factors, part_dtheta = weigh(W, self.rows.tile(first, last))
+                D = buffer[: (last - first) * m].reshape(-1, m)
+                np.matmul(left_factor(self.Z[first:last]), self._right, out=D)
+                part, W, factors, part_dtheta = weigh(D, self.rows.tile(first, last))
                 loss, dtheta = loss + part, dtheta + part_dtheta
                 if self._of != "value":
                     self._add_products(gradient, total, slice(first, last), W, factors)
@@ -146,7 +148,7 @@ class MetPairs:
         gradient: np.ndarray,
         total: np.ndarray,
         rows: slice,
-        W: np.ndarray,
+        W: Any,
         factors: np.ndarray | None,
     ) -> None:
         """Add the products of weights with the references, and of their transpose with rows."""
