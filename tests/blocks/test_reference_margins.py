@@ -16,7 +16,8 @@ from dimetric.learners._fitting.references import sampled
 from dimetric.objectives.margins.objective import MarginObjective
 from dimetric.objectives.margins.targets import nearest_targets
 from dimetric.objectives.objective import on_maps
-from dimetric.objectives.references.margins import ReferenceMargins, nearest_references
+from dimetric.objectives.references.margins import ReferenceMargins
+from dimetric.objectives.references.neighbors import nearest_references
 from dimetric.objectives.references.references import class_totals
 
 N, D = 90, 4

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 from sklearn.datasets import make_classification
 
-from dimetric import LDML, LMNN, MCML, NCA
+from dimetric import ANMM, DMLMJ, LDML, LMNN, MCML, NCA
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric.blocks.dask_source import DaskSource
 from dimetric.blocks.source import ArraySource, IterableSource
@@ -34,7 +34,8 @@ RULES = {
     "ldml": (LDMLRule(), [0.7]),
     "ldml-b": (LDMLRule(2.0), []),
 }
-LEARNERS = [NCA, MCML, LDML, LMNN]
+ITERATIVE = [NCA, MCML, LDML, LMNN]
+LEARNERS = [*ITERATIVE, ANMM, DMLMJ]
 by_rule = pytest.mark.parametrize("name", RULES)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -43,6 +44,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 def in_this_process():
     with dask.config.set(scheduler="synchronous"):
         yield
+
+
+def short_fit(learner, **options):
+    """Return a learner that takes few iterations, if any."""
+    return learner(**options | ({"max_iter": 8} if hasattr(learner(), "max_iter") else {}))
+
+
+def objective_of(fitted):
+    facts = fitted if isinstance(fitted, dict) else fitted.metadata()
+    return facts.get("final_objective", facts.get("margin"))
 
 
 def labels_of(source, m, learner=None):
@@ -170,7 +181,7 @@ def test_fits_are_equal_for_all_kinds_of_input(learner, tmp_path):
     mapped = np.memmap(tmp_path / "X", dtype=X.dtype, mode="w+", shape=X.shape)
     mapped[:] = X
     names = np.array(["c", "a", "b"])[y]
-    model = learner(n_references=30, max_iter=10)
+    model = short_fit(learner, n_references=30)
     expected = model.fit(X, names)
     map_, facts = expected.components_, expected.metadata()
     assert (facts["n_samples"], facts["n_references"]) == (N, 30)
@@ -183,7 +194,7 @@ def test_fits_are_equal_for_all_kinds_of_input(learner, tmp_path):
     ):
         other = model.fit(samples, labels)
         assert_allclose(other.components_, map_, rtol=1e-6, atol=1e-8)
-        assert_allclose(other.metadata()["final_objective"], facts["final_objective"], rtol=1e-10)
+        assert_allclose(objective_of(other), objective_of(facts), rtol=1e-10)
         assert other.metadata()["n_references"] == 30
         assert list(other.classes_) == ["a", "b", "c"]
 
@@ -193,11 +204,11 @@ def test_fits_are_equal_for_all_kinds_of_input(learner, tmp_path):
 def test_weights_and_unlabelled_rows_of_blocks_are_those_of_arrays(learner, class_weight):
     marked = np.where(np.arange(N) % 10 == 3, -1, y)
     w = np.where(np.arange(N) % 7 == 2, 0.0, WEIGHTS)
-    model = learner(n_references=30, max_iter=8, class_weight=class_weight, unlabelled=-1)
+    model = short_fit(learner, n_references=30, class_weight=class_weight, unlabelled=-1)
     facts = model.fit(X, marked, sample_weight=w).metadata()
     arrays = [da.from_array(each, chunks=31) for each in (marked, w)]
     other = model.fit(da.from_array(X, chunks=(20, D)), arrays[0], sample_weight=arrays[1])
-    assert_allclose(other.metadata()["final_objective"], facts["final_objective"], rtol=1e-9)
+    assert_allclose(objective_of(other), objective_of(facts), rtol=1e-9)
     used = (marked >= 0) & (w > 0)
     assert other.metadata()["n_samples"] == facts["n_samples"] == np.sum(used)
     assert other.metadata()["n_unlabelled"] == facts["n_unlabelled"]
@@ -284,3 +295,26 @@ def test_every_class_has_references_in_proportion(counts, m):
     share = counts * min(1.0, m / np.sum(counts))
     big = share > 8
     assert np.all(sizes[big] >= np.floor(share[big]) - 4 * np.sum(~big) - 1)
+
+
+@pytest.mark.parametrize("learner", [ANMM, DMLMJ])
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}])
+def test_closed_forms_with_weights_are_those_of_all_samples(learner, options):
+    ours = learner(n_references=N, **options).fit(X, y, sample_weight=3 * WEIGHTS)
+    exact = learner(**options).fit(X, y, sample_weight=3 * WEIGHTS)
+    assert_allclose(objective_of(ours), objective_of(exact), rtol=1e-10)
+    assert_allclose(ours.components_, exact.components_, rtol=1e-7, atol=1e-8)
+
+
+def test_roots_of_covariances_add_up():
+    lazy = da.from_array(X, chunks=(17, D)), da.from_array(y, chunks=17)
+    ours, exact = DMLMJ(alpha=0.0, n_references=N).fit(*lazy), DMLMJ(alpha=0.0).fit(X, y)
+    assert_allclose(ours.components_, exact.components_, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("learner", [ANMM, DMLMJ])
+def test_a_class_with_few_references_is_named_in_a_warning(learner):
+    labels = np.where(np.arange(N) < 2, 3, y)
+    with pytest.warns(UserWarning, match="2 of 90 samples have fewer than 3 friends"):
+        model = learner(n_references=40).fit(X, labels)
+    assert np.all(np.isfinite(model.components_))

@@ -9,9 +9,11 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, is_foreign
 from dimetric._arrays.random_state import random_generator
 from dimetric._compat import Interval, Progress
+from dimetric._warnings import warn
 from dimetric.blocks.source import ArraySource, Source
 from dimetric.learners._base import WholeSampleValues
 from dimetric.learners._input import set_classes
+from dimetric.objectives.references.neighbors import NeighborScatter, neighbor_scatter_of
 from dimetric.objectives.references.references import (
     ClassTotals,
     Encoding,
@@ -56,6 +58,36 @@ class ReferenceLabels(Labels):
     def n_rows(self) -> int:
         """Number of rows."""
         return int(np.sum(self.totals.counts))
+
+    def neighbor_scatter(
+        self, k: int, role: str, *, root: bool = False, factor: float = 1.0
+    ) -> NeighborScatter:
+        """Return the scatter of the differences between rows and their nearest references.
+
+        Parameters
+        ----------
+        k : int
+            Number of neighbours.
+        role : {"friends", "enemies"}
+            Whether neighbours have the class of the row, or another class.
+        root : bool, default=False
+            Whether to return a root of the scatter.
+        factor : float, default=1.0
+            Rows are multiplied by this factor.
+        """
+        threads, mean = self.source.uses_threads, float(np.sum(self.totals.weights)) / self.n_rows
+        scatter = self.source.reduce(
+            neighbor_scatter_of, self.references, k, role, root, factor, threads, numbered=True
+        )
+        if scatter.n_few:
+            whose = "their classes" if role == "friends" else "other classes"
+            warn(
+                f"{scatter.n_few} of {self.n_rows} samples have fewer than {k} {role}, because "
+                f"{whose} have too few references. Fewer {role} are used for these samples "
+                f"({scatter.n_none} have none)."
+            )
+        spread = scatter.spread * (mean**0.5 if root else mean)  # the weights were relative
+        return replace(scatter, spread=spread, weight=scatter.weight * mean)
 
     def metadata(self) -> dict[str, int]:
         """Return the numbers of rows and references."""

@@ -12,16 +12,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array
-from dimetric._arrays.threads import map_on_threads
 from dimetric.blocks.block import Block
 from dimetric.blocks.source import Source
-from dimetric.linalg.scatter import difference_scatter
-from dimetric.neighbors.euclidean_search import HOST_BLOCK_QUERIES, EuclideanSearch
 from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.objective import MarginObjective
 from dimetric.objectives.objective import Smoothable
+from dimetric.objectives.references.neighbors import nearest_references, scatter_to
 from dimetric.objectives.references.objective import ReferenceObjective
 from dimetric.objectives.references.references import BlockRows, References, Tile
 from dimetric.objectives.references.sums import MetPairs, Sums
@@ -116,69 +113,10 @@ class ReferenceMargins(ReferenceObjective, Smoothable):
         return margin_sums
 
 
-def nearest_references(
-    block: Block,
-    references: References,
-    L: np.ndarray | None,
-    *,
-    k: int,
-    uses_threads: bool = False,
-) -> np.ndarray:
-    """Return the k nearest references of the class of each row, -1 where there are fewer.
-
-    The search is exact, and of equally near references the first is chosen, so the result does not
-    depend on the division into blocks. A row is not its own neighbour.
-
-    Parameters
-    ----------
-    block, references
-        The rows and the references.
-    L : ndarray of shape (p, d) or None
-        Map of the samples. None stands for the identity.
-    k : int
-        Number of neighbours.
-    uses_threads : bool, default=False
-        Whether to use several threads.
-    """
-    rows = references.meet(block)
-    X, R = rows.X, references.X
-    if L is not None:
-        X, R = X @ L.T.astype(X.dtype), R @ L.T.astype(X.dtype)
-    found = np.full((len(block.X), k), -1, dtype=np.int32)
-    if not len(X):
-        return found
-    search = EuclideanSearch(X, R)
-
-    def hide(D: np.ndarray, queries: np.ndarray, columns: slice) -> np.ndarray:
-        itself = rows.itself[queries]
-        is_here = np.flatnonzero((itself >= columns.start) & (itself < columns.stop))
-        D[is_here, itself[is_here] - columns.start] = np.inf
-        return D
-
-    def of_queries(queries: slice) -> None:
-        for run, members in rows.tile(queries.start, queries.stop).runs:
-            size = min(k, members.stop - members.start)
-            here = slice(queries.start + run.start, queries.start + run.stop)
-            _, index = search.nearest(here, size, [(members, hide)])
-            found[rows.kept[here], :size] = index
-
-    blocks = list(row_blocks(len(X), HOST_BLOCK_QUERIES))
-    for _ in map_on_threads(of_queries, blocks) if uses_threads else map(of_queries, blocks):
-        pass
-    return found
-
-
 def pull_scatter(block: Block, references: References) -> np.ndarray:
     """Return the sum of outer products of the differences between rows and their targets."""
     rows = references.meet(block)
-    targets, n = block.extra[rows.kept], len(rows.X)
-    points = np.concatenate([rows.X, references.X])
-    near = np.where(targets < 0, np.arange(n)[:, None], n + targets)
-    counts, weights = np.ones(len(points)), rows.side.weights
-    near = np.concatenate([near, np.repeat(np.arange(n, len(points))[:, None], near.shape[1], 1)])
-    if weights is not None:
-        weights = np.concatenate([weights, np.zeros(len(references.X))])
-    return np.asarray(difference_scatter(points, near, counts, None, weights, root=False))
+    return scatter_to(rows, block.extra[rows.kept])
 
 
 def margin_sums(
