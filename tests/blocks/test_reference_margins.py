@@ -103,11 +103,8 @@ def test_targets_are_the_nearest_other_references_of_the_class():
         distances = cdist(Z, Q)
         distances[y[:, None] != R.side.labels] = np.inf
         distances[np.arange(N)[:, None] == R.side.positions] = np.inf
-        for uses_threads in (False, True):
-            found = nearest_references(
-                next(source.blocks()), R, map_, k=3, uses_threads=uses_threads
-            )
-            assert_array_equal(found, np.argsort(distances, axis=1)[:, :3])
+        found = nearest_references(next(source.blocks()), R, map_, k=3)
+        assert_array_equal(found, np.argsort(distances, axis=1)[:, :3])
 
 
 def test_small_classes_have_fewer_targets():

@@ -117,7 +117,7 @@ def test_tiles_are_those_of_the_engine(name, weights):
     source = ArraySource(X, y, weights)
     _, labels = labels_of(source, 20)
     references = labels.references
-    sums = source.reduce(pair_sums, references, L, np.array(theta), rule, "map", True)
+    sums = source.reduce(pair_sums, references, L, np.array(theta), rule, "map")
     rows = references.meet(next(source.blocks()))
     D2 = squared_distances(rows.X @ L.T, references.X @ L.T)
     loss, W, dtheta = rule.block(np, D2, rows.side, references.side, np.array(theta))

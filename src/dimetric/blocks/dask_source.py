@@ -10,8 +10,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.namespaces import is_dask
+from dimetric._arrays.threads import one_thread
 from dimetric.blocks.block import checked_block
 from dimetric.blocks.source import NO_SAMPLES, Source, common_dtype
 from dimetric.linalg.reductions import Addable
@@ -35,8 +35,6 @@ class DaskSource(Source):
     y, sample_weight : dask collection, optional
         Labels or targets, and weights of the samples.
     """
-
-    uses_threads = False  # Dask already runs a task on each core
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         if X.ndim != 2:
@@ -161,7 +159,7 @@ def _apply(
     if len(X) == 0:
         return None
     # Dask already runs a task on each core.
-    with one_blas_thread():
+    with one_thread():
         block = checked_block((X, y, weights), **options)
         return stat(replace(block, extra=extra), *shared)
 

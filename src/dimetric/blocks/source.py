@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from itertools import chain
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -34,8 +34,6 @@ class Source(ABC):
         Whether the blocks contain labels or targets, and sample weights.
     can_repeat : bool
         Whether the samples can be read more than once.
-    uses_threads : bool
-        Whether a statistic may use several threads, because blocks are processed one by one.
     """
 
     example: Any
@@ -44,7 +42,6 @@ class Source(ABC):
     has_labels: bool
     has_weights: bool
     can_repeat: bool = True
-    uses_threads: ClassVar[bool]
 
     @abstractmethod
     def reduce(self, stat: Callable[..., T | None], *shared: Any, numbered: bool = False) -> T:
@@ -80,7 +77,6 @@ class Source(ABC):
 class LocalSource(Source):
     """A source whose blocks are read one after the other in this process."""
 
-    uses_threads = True
     _extras: list[Any] | None = None
 
     @abstractmethod

@@ -75,9 +75,9 @@ class ReferenceLabels(Labels):
         factor : float, default=1.0
             Rows are multiplied by this factor.
         """
-        threads, mean = self.source.uses_threads, float(np.sum(self.totals.weights)) / self.n_rows
+        mean = float(np.sum(self.totals.weights)) / self.n_rows
         scatter = self.source.reduce(
-            neighbor_scatter_of, self.references, k, role, root, factor, threads, numbered=True
+            neighbor_scatter_of, self.references, k, role, root, factor, numbered=True
         )
         if scatter.n_few:
             whose = "their classes" if role == "friends" else "other classes"

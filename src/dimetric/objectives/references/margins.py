@@ -81,8 +81,7 @@ class ReferenceMargins(ReferenceObjective, Smoothable):
 
     def _find_targets(self, L: np.ndarray | None) -> None:
         """Choose the targets of all rows by a map of the samples, or without a map."""
-        threads = self._source.uses_threads
-        of_block = partial(nearest_references, k=self._k, uses_threads=threads)
+        of_block = partial(nearest_references, k=self._k)
         self._source = self._source.with_extra(of_block, self._references, L)
         self._pulls: np.ndarray | None = None
 
@@ -126,7 +125,6 @@ def margin_sums(
     theta: np.ndarray,
     terms: MarginTerms,
     of: str,
-    uses_threads: bool,
     dtype: Any = None,
 ) -> Sums:
     """Return the sums of pulls and pushes of a block's rows, whose extra holds their targets.
@@ -137,7 +135,7 @@ def margin_sums(
     rows = references.meet(block)
     pairs = MetPairs(rows, L, of, dtype)
     weigh = _MarginWeights(rows, block.extra[rows.kept], terms)
-    return pairs.sums(weigh, uses_threads=uses_threads)
+    return pairs.sums(weigh)
 
 
 class _MarginWeights:

@@ -21,7 +21,6 @@ def nearest_references(
     *,
     k: int,
     role: str = "friends",
-    uses_threads: bool = False,
 ) -> np.ndarray:
     """Return the k nearest references of the class of each row, -1 where there are fewer.
 
@@ -38,8 +37,6 @@ def nearest_references(
         Number of neighbours.
     role : {"friends", "enemies"}, default="friends"
         Whether to search the references of the same class, or those of other classes.
-    uses_threads : bool, default=False
-        Whether to use several threads.
     """
     rows = references.meet(block)
     X, R = rows.X, references.X
@@ -67,7 +64,7 @@ def nearest_references(
                 found[rows.kept[here], :size] = search.nearest(here, size, among)[1]
 
     blocks = list(row_blocks(len(X), HOST_BLOCK_QUERIES))
-    for _ in map_on_threads(of_queries, blocks) if uses_threads else map(of_queries, blocks):
+    for _ in map_on_threads(of_queries, blocks, n_rows=len(X)):
         pass
     return found
 
@@ -117,7 +114,6 @@ def neighbor_scatter_of(
     role: str,
     root: bool,
     factor: float,
-    uses_threads: bool,
 ) -> NeighborScatter:
     """Return the scatter of a block's rows, multiplied by `factor`, and their nearest references.
 
@@ -125,9 +121,7 @@ def neighbor_scatter_of(
     parameters.
     """
     rows = references.meet(block)
-    near = nearest_references(block, references, None, k=k, role=role, uses_threads=uses_threads)[
-        rows.kept
-    ]
+    near = nearest_references(block, references, None, k=k, role=role)[rows.kept]
     counts = np.sum(near >= 0, axis=1)
     weights = rows.side.weights
     has_neighbors = counts > 0

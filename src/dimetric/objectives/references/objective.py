@@ -91,10 +91,14 @@ class ReferenceObjective(Objective):
         """Return the objective of some references."""
         return self.sample.batch(rows)
 
+    def part(self, max_units: int) -> Objective:
+        """Return the objective of some references."""
+        return self.sample.part(max_units)
+
     def _sums(self, L: Array, theta: np.ndarray, of: str) -> Sums:
         """Return the sums over all rows. The gradients are those with respect to the samples."""
-        options = {"of": of, "uses_threads": self._source.uses_threads, "dtype": self._dtype}
-        stat, A = partial(self._statistic(), **options), self._of_samples(L)
+        stat = partial(self._statistic(), of=of, dtype=self._dtype)
+        A = self._of_samples(L)
         sums: Sums = self._source.reduce(stat, self._references, A, theta, self.rule, numbered=True)
         return sums
 

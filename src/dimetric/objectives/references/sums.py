@@ -51,7 +51,6 @@ def pair_sums(
     theta: np.ndarray,
     rule: Rule,
     of: str,
-    uses_threads: bool,
     dtype: Any = None,
 ) -> Sums:
     """Return the sums of a rule over all pairs of a row and a reference.
@@ -70,8 +69,6 @@ def pair_sums(
         The rule.
     of : {"map", "metric", "value"}
         Whether to return the gradient with respect to L or to M = L^T L, or only the loss.
-    uses_threads : bool
-        Whether to use several threads.
     dtype : numpy dtype, optional
         Type of the numbers in tiles. The default is that of the samples, or float64 if squared
         distances between references have large rounding errors.
@@ -86,7 +83,7 @@ def pair_sums(
         loss, W, dtheta = rule.block(np, D, tile.rows, tile.columns, theta)
         return float(loss), W, None, dtheta
 
-    return pairs.sums(weigh, uses_threads=uses_threads)
+    return pairs.sums(weigh)
 
 
 class MetPairs:
@@ -113,7 +110,7 @@ class MetPairs:
         self._V = {"map": self.R, "metric": points, "value": self.R[:, :0]}[of]
         self._V1 = np.hstack([self._V, np.ones_like(self._V[:, :1])])
 
-    def sums(self, weigh: Weigh, *, uses_threads: bool) -> Sums:
+    def sums(self, weigh: Weigh) -> Sums:
         """Return the sums, given a function that turns squared distances into weights."""
         n, m = len(self.Z), len(self.R)
         size = max(MIN_TILE_ROWS, min(TILE_ENTRIES // m, MAX_TILE_ROWS))
@@ -134,7 +131,7 @@ class MetPairs:
             return loss, gradient, total, dtheta
 
         firsts = range(0, n, size)
-        parts = run_on_threads(work, firsts, n_rows=n) if uses_threads else [work(iter(firsts))]
+        parts = run_on_threads(work, firsts, n_rows=n)
         loss, gradient, total, dtheta = (
             sum(each[1:], each[0]) for each in zip(*parts, strict=True)
         )
