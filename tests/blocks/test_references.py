@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 from sklearn.datasets import make_classification
 
-from dimetric import ANMM, DMLMJ, LDML, LMNN, LSI, MCML, NCA
+from dimetric import ANMM, DMLMJ, LDML, LMNN, LSI, MCML, NCA, DMLEig
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric.blocks.dask_source import DaskSource
 from dimetric.blocks.source import ArraySource, IterableSource
@@ -36,7 +36,7 @@ RULES = {
     "lsi": (DistanceRule(), [1e-9]),
     "ldml-b": (LDMLRule(2.0), []),
 }
-ITERATIVE = [NCA, MCML, LDML, LMNN, LSI]
+ITERATIVE = [NCA, MCML, LDML, LMNN, LSI, DMLEig]
 LEARNERS = [*ITERATIVE, ANMM, DMLMJ]
 by_rule = pytest.mark.parametrize("name", RULES)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

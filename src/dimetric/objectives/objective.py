@@ -170,6 +170,10 @@ class SoftMinimum(Objective):
 
     n_pairs: float
 
+    def smallest_squared_distance_at(self, L: Array) -> float:
+        """Return the smallest squared distance between dissimilar samples under a map."""
+        return self.smallest_squared_distance(self.points @ L.T)
+
     @abstractmethod
     def smallest_squared_distance(self, Z: Array) -> float:
         """Return the smallest squared distance between dissimilar samples, given mapped points."""

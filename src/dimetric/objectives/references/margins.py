@@ -74,8 +74,8 @@ class ReferenceMargins(ReferenceObjective, Smoothable):
         n_neighbors: int,
     ) -> None:
         self.mu, self._k = sample.mu, n_neighbors
-        self.rule: Any = MarginTerms(1 - sample.mu, sample.mu, 0.0)
-        super().__init__(source, references, sample, projection)
+        terms = MarginTerms(1 - sample.mu, sample.mu, 0.0)
+        super().__init__(source, references, sample, projection, terms)
         self.infimum = -np.inf
         self._find_targets(None)
 

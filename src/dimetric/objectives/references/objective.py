@@ -31,6 +31,8 @@ class ReferenceObjective(Objective):
         in the coordinates of the solver. Mini-batches are those of this objective.
     projection : float or ndarray of shape (r, d)
         Points are rows times this number, or this matrix. They may also be shifted.
+    rule : object, optional
+        Counts and weighs the terms. The default is the rule of the sample.
     """
 
     def __init__(
@@ -39,9 +41,10 @@ class ReferenceObjective(Objective):
         references: References,
         sample: PairwiseObjective,
         projection: float | np.ndarray,
+        rule: Any = None,
     ) -> None:
         self.sample = sample
-        self.rule = getattr(self, "rule", sample.rule)
+        self.rule: Any = sample.rule if rule is None else rule
         self.points, self.theta, self.strata = sample.points, sample.theta, sample.strata
         self.is_constant = sample.is_constant
         self._source, self._references = source, source.share(references)
