@@ -207,7 +207,7 @@ def allocation(counts: np.ndarray, m: int) -> np.ndarray:
     Examples
     --------
     >>> allocation(np.array([900, 90, 8, 2]), 100)
-    array([85,  9,  4,  2])
+    array([86,  8,  4,  2])
     >>> allocation(np.array([3, 2]), 100)
     array([3, 2])
     """
