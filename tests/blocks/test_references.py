@@ -17,6 +17,7 @@ from dimetric.learners.ldml import LDMLRule
 from dimetric.learners.lsi import DistanceRule
 from dimetric.learners.mcml import MCMLRule
 from dimetric.learners.nca import NCARule
+from dimetric.neighbors import ApproximateNeighbors
 from dimetric.objectives.objective import on_maps, on_metrics
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.references.objective import ReferenceObjective
@@ -275,6 +276,13 @@ def test_options_that_need_all_pairs_are_refused(options, message):
     if "cost" not in options:
         with pytest.raises(ValueError, match=message):
             model.fit(X, y)
+
+
+@pytest.mark.parametrize("learner", [ANMM, DMLMJ, LMNN])
+def test_approximate_search_is_refused(learner):
+    model = learner(n_references=30, search=ApproximateNeighbors())
+    with pytest.raises(ValueError, match="references are few and are searched exactly"):
+        model.fit(X, y)
 
 
 def test_warm_start_and_mixing_work_with_blocks():

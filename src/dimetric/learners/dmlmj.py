@@ -22,6 +22,8 @@ from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.sample_span import span_coordinates
 from dimetric.linalg.scatter import rounding_bounds
 from dimetric.linalg.spectral import top_ratio, whitening
+from dimetric.neighbors.approximate.log import SearchLog
+from dimetric.neighbors.approximate.search import SEARCH_PARAMETER
 from dimetric.neighbors.roles import enemies, friends
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
@@ -75,6 +77,11 @@ class DMLMJ(ReferenceMixin, LinearMetric):
     weighting : {"ratio"} or None, default="ratio"
         Weights of the rows of L. "ratio" multiplies the rows by :math:`\sqrt{\lambda}`. None is the
         published method, in which :math:`L \Sigma_S L^T = I`.
+    search : ApproximateNeighbors, neighbour model or None, default=None
+        Approximate search for friends and enemies: an
+        :class:`~dimetric.neighbors.ApproximateNeighbors`, or an object like scikit-learn's
+        ``KNeighborsTransformer``. Tied neighbours then do not share places. ``metadata()`` contains
+        the `search_recall`. None searches exactly.
     identity_mix : float in [0, 1], "auto" or None, default=None
         Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`,
         or within the span of L if `n_components` is set.
@@ -126,6 +133,7 @@ class DMLMJ(ReferenceMixin, LinearMetric):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "weighting": [StrOptions({"ratio"}), None],
+        **SEARCH_PARAMETER,
         **MIX_PARAMETER,
         **CLASS_PARAMETERS,
         **REFERENCE_PARAMETER,
@@ -141,6 +149,7 @@ class DMLMJ(ReferenceMixin, LinearMetric):
         n_neighbors: int = 3,
         alpha: float | str = "auto",
         weighting: str | None = "ratio",
+        search: Any = None,
         identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
@@ -150,6 +159,7 @@ class DMLMJ(ReferenceMixin, LinearMetric):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.weighting = weighting
+        self.search = search
         self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
@@ -167,7 +177,8 @@ class DMLMJ(ReferenceMixin, LinearMetric):
         n = labels.n_rows if isinstance(labels, ReferenceLabels) else X.shape[0]
         alpha = min(MAX_ALPHA, max(MIN_ALPHA, d_all / n))
         alpha = alpha if self.alpha == "auto" else float(self.alpha)
-        S, D, lifted = self._covariances(X, labels, k, alpha, factor)
+        search = SearchLog(self.search)
+        S, D, lifted = self._covariances(X, labels, k, alpha, factor, search)
         T = _whitening(S, X, alpha)
         values, L, _ = top_ratio(D, T, T.shape[0], is_root=alpha == 0)
         scores = _scores(values)
@@ -192,11 +203,11 @@ class DMLMJ(ReferenceMixin, LinearMetric):
             "accumulated_eigenvalues": kept / total,
             "final_objective": kept / 2 - best.shape[0],
             "reg": alpha,
-            **(labels.metadata() if isinstance(labels, ReferenceLabels) else {}),
+            **(labels.metadata() if isinstance(labels, ReferenceLabels) else search.metadata()),
         }
 
     def _covariances(
-        self, X: Array, labels: Labels, k: int, alpha: float, factor: float
+        self, X: Array, labels: Labels, k: int, alpha: float, factor: float, search: SearchLog
     ) -> tuple[Array, Array, Callable[[Array], Array]]:
         """Return both covariances, or roots of them if alpha is 0, and a function that lifts maps.
 
@@ -213,8 +224,8 @@ class DMLMJ(ReferenceMixin, LinearMetric):
             return S, D, lambda L: L
         X, labels, _ = in_canonical_order(X, labels)
         codes, weights = labels.codes, labels.weights
-        near = friends(X, codes, self.n_neighbors, share_ties=True)
-        far = enemies(X, codes, self.n_neighbors, share_ties=True)
+        near = friends(X, codes, self.n_neighbors, share_ties=True, search=search)
+        far = enemies(X, codes, self.n_neighbors, share_ties=True, search=search)
         Z, lifted = span_coordinates(X, k)
         S, D = (
             _covariance(

@@ -149,6 +149,11 @@ def _check_options(learner: Any) -> None:
             "with references. Use solver='lbfgs', whose cost is linear in the number of samples, "
             "or call partial_fit with blocks of samples."
         )
+    if getattr(learner, "search", None) is not None:
+        raise ValueError(
+            f"search={learner.search!r} searches all samples approximately, but references are few "
+            "and are searched exactly. Set search=None."
+        )
     if not learner._learns_from_classes():
         raise ValueError(
             f"References have classes, but {learner._name} learns from other targets. Fit it to an "
