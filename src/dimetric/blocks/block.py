@@ -24,12 +24,15 @@ class Block:
     first : int or None
         Number of the first sample among all samples of the source. None if it is unknown, see
         :meth:`~dimetric.blocks.source.Source.reduce`.
+    extra : object, optional
+        What :meth:`~dimetric.blocks.source.Source.with_extra` computed for this block.
     """
 
     X: np.ndarray
     y: np.ndarray | None
     weights: np.ndarray | None
     first: int | None
+    extra: Any = None
 
     def of_positive_weight(self) -> "Block":
         """Return the samples whose weight is not 0."""

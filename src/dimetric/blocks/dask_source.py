@@ -3,8 +3,10 @@
 import functools
 import operator
 from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -50,6 +52,7 @@ class DaskSource(Source):
             self._aligned(name, values)
             for name, values in (("y", y), ("sample_weight", sample_weight))
         )
+        self._extras = [None] * len(self._samples)
 
     def _aligned(self, name: str, values: Any) -> list[Any]:
         """Return the blocks of labels or weights, one for each block of samples."""
@@ -79,23 +82,48 @@ class DaskSource(Source):
 
     def reduce(self, stat: Callable[..., T | None], *shared: Any, numbered: bool = False) -> T:
         """Return the sum of a statistic. See :meth:`Source.reduce`."""
-        delayed: Any = import_module("dask.delayed").delayed
-        shared = tuple(delayed(each) for each in shared)
-        apply, add = delayed_function(_apply), delayed_function(_add)
-        options = {"n_features": self.n_features, "dtype": self.dtype}
-        blocks = zip(
-            self._samples, self._labels, self._weights, self._first_rows(numbered), strict=True
-        )
-        parts = [
-            apply(stat, X, y, weights, options | {"number": number, "first": first}, *shared)
-            for number, (X, y, weights, first) in enumerate(blocks)
-        ]
+        add, parts = delayed_function(_add), self._tasks(stat, shared, numbered=numbered)
         while len(parts) > 1:
             parts = [add(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
         total = _computed(parts[0]) if parts else None
         if total is None:
             raise ValueError(NO_SAMPLES)
         return total
+
+    def with_extra(self, of_block: Callable[..., Any], *shared: Any) -> Self:
+        """Return a source with more attributes. See :meth:`Source.with_extra`.
+
+        Dask keeps the results on the workers, and computes them again if a worker dies.
+        """
+        persist: Any = import_module("dask.base").persist
+        other = copy(self)
+        other._extras = list(persist(*self._tasks(of_block, shared, numbered=True)))
+        return other
+
+    def share(self, value: Any) -> Any:
+        """Return a persisted task, so that the value is sent to the workers only once.
+
+        The scheduler keeps the task, so the value survives the death of a worker.
+        """
+        delayed: Any = import_module("dask.delayed").delayed
+        return delayed(value, pure=False, traverse=False).persist()
+
+    def _tasks(
+        self, stat: Callable[..., Any], shared: tuple[Any, ...], *, numbered: bool
+    ) -> list[Any]:
+        """Return a task for each block, which computes the statistic of the block."""
+        delayed: Any = import_module("dask.delayed").delayed
+        shared = tuple(delayed(each) for each in shared)
+        apply, options = (
+            delayed_function(_apply),
+            {"n_features": self.n_features, "dtype": self.dtype},
+        )
+        parts = (self._samples, self._labels, self._weights, self._extras)
+        blocks = zip(*parts, self._first_rows(numbered), strict=True)
+        return [
+            apply(stat, X, y, weights, extra, options | {"number": number, "first": first}, *shared)
+            for number, (X, y, weights, extra, first) in enumerate(blocks)
+        ]
 
     def _first_rows(self, numbered: bool) -> list[int] | list[None]:
         """Return the number of the first sample of each block, or None if it may be unknown."""
@@ -137,6 +165,7 @@ def _apply(
     X: Any,
     y: Any,
     weights: Any,
+    extra: Any,
     options: dict[str, Any],
     *shared: Any,
 ) -> T | None:
@@ -145,7 +174,8 @@ def _apply(
         return None
     # Dask already runs a task on each core.
     with one_thread():
-        return stat(checked_block((X, y, weights), **options), *shared)
+        block = checked_block((X, y, weights), **options)
+        return stat(replace(block, extra=extra), *shared)
 
 
 def _add(parts: list[Any]) -> Any:

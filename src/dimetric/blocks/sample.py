@@ -18,8 +18,8 @@ class RowSample:
 
     Attributes
     ----------
-    size : int
-        Largest number of rows of a stratum.
+    size : int or dict
+        Largest number of rows of a stratum, or that of each class.
     by_class : bool
         Whether the classes are strata. Otherwise, all rows are one stratum.
     X, y, weights : ndarray
@@ -30,7 +30,7 @@ class RowSample:
         Random number of each row. It depends on the row's number and the seed only.
     """
 
-    size: int
+    size: int | dict[Any, int]
     by_class: bool
     X: np.ndarray
     y: np.ndarray | None
@@ -49,14 +49,17 @@ class RowSample:
 
     def smallest(self) -> "RowSample":
         """Return the rows with the smallest keys of each stratum, in order of their numbers."""
-        strata = np.zeros(len(self.keys), dtype=int)
+        strata, names = np.zeros(len(self.keys), dtype=int), [None]
         if self.by_class:
             assert self.y is not None
-            strata = encode_labels(self.y)[1]
+            classes, strata = encode_labels(self.y)
+            names = classes.tolist()
+        size = self.size
+        sizes = np.array([size[name] if isinstance(size, dict) else size for name in names], int)
         order = np.lexsort((self.keys, strata))
         starts = np.searchsorted(strata[order], np.unique(strata))
         rank = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
-        kept = order[rank < self.size]
+        kept = order[rank < sizes[strata[order]]]
         return self._take(kept[np.argsort(self.rows[kept])])
 
     def _take(self, places: np.ndarray) -> "RowSample":

@@ -2,8 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import replace
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -52,15 +54,30 @@ class Source(ABC):
             added by ``+``. None stands for 0. It may run in another process, so it must be
             picklable: a function of a module, or a ``functools.partial`` of one.
         *shared
-            Further arguments, which are the same for all blocks, such as a map.
+            Further arguments, which are the same for all blocks, such as a map, or results of
+            :meth:`share`.
         numbered : bool, default=False
             Whether `stat` uses ``block.first``. If the lengths of the blocks are unknown, they are
             counted first, which may take as long as a pass.
         """
 
+    @abstractmethod
+    def with_extra(self, of_block: Callable[..., Any], *shared: Any) -> Self:
+        """Return a source whose blocks have the attribute ``extra = of_block(block, *shared)``.
+
+        It is computed once, and kept where the block is processed. It should be smaller than the
+        block. Blocks are numbered.
+        """
+
+    def share(self, value: Any) -> Any:
+        """Return an argument for :meth:`reduce` that stands for a value used by many passes."""
+        return value
+
 
 class LocalSource(Source):
     """A source whose blocks are read one after the other in this process."""
+
+    _extras: list[Any] | None = None
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -72,12 +89,26 @@ class LocalSource(Source):
 
     def reduce(self, stat: Callable[..., T | None], *shared: Any, numbered: bool = False) -> T:
         """Return the sum of a statistic. See :meth:`Source.reduce`."""
-        results = (stat(block, *shared) for block in self.blocks() if len(block.X))
+        results = (stat(block, *shared) for block in self._filled_blocks())
         parts = ((part, None) for part in results if part is not None)
         try:
             return tree_reduce(lambda part, _: part, parts)
         except EmptyIterableError:
             raise ValueError(NO_SAMPLES) from None
+
+    def with_extra(self, of_block: Callable[..., Any], *shared: Any) -> Self:
+        """Return a source with more attributes. See :meth:`Source.with_extra`."""
+        other = copy(self)
+        other._extras = [of_block(block, *shared) for block in self._filled_blocks()]
+        return other
+
+    def _filled_blocks(self) -> Iterator[Block]:
+        """Yield the blocks that are not empty, with their extras."""
+        filled = (block for block in self.blocks() if len(block.X))
+        if self._extras is None:
+            return filled
+        pairs = zip(filled, self._extras, strict=True)
+        return (replace(block, extra=extra) for block, extra in pairs)
 
 
 class ArraySource(LocalSource):

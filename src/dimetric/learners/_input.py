@@ -174,7 +174,9 @@ def _used_samples(
             f"{type(learner).__name__} requires at least {learner._min_samples} samples, but only "
             f"{len(rows)} of {len(used)} have a label and a positive weight."
         )
-    if isinstance(given, Labels) and learner._keeps_rows:
+    # A sample of references depends on the row numbers, which are the same for all kinds of input.
+    keeps_rows = learner._keeps_rows or getattr(learner, "n_references", None) is not None
+    if isinstance(given, Labels) and keeps_rows:
         given = replace(given, codes=np.where(used, given.codes, -1))
         return CheckedInput(X, given, np.ones_like(used), metadata)
     samples = learner._take_samples(X, rows)

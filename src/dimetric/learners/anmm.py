@@ -9,6 +9,11 @@ from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric.learners._fitting.ordering import in_canonical_order
+from dimetric.learners._fitting.references import (
+    REFERENCE_PARAMETER,
+    ReferenceLabels,
+    ReferenceMixin,
+)
 from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._input import CLASS_PARAMETERS
 from dimetric.learners._linear import LinearMetric
@@ -18,14 +23,14 @@ from dimetric.neighbors.approximate.log import SearchLog
 from dimetric.neighbors.approximate.search import SEARCH_PARAMETER
 from dimetric.neighbors.roles import enemies, friends
 from dimetric.supervision._weights import ClassWeight
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.supervision.labels import Labels, Supervision, checked_labels
 
 # Squared weight of directions that add nothing to the margin, relative to the first direction. It
 # was chosen by the accuracy of k-NN on held-out samples.
 BASE_WEIGHT = 0.1
 
 
-class ANMM(LinearMetric):
+class ANMM(ReferenceMixin, LinearMetric):
     r"""Average neighbourhood margin maximisation (ANMM).
 
     .. math:: \max_{L L^T = I_k} \mathrm{tr}(L (S - C) L^T), \quad
@@ -77,6 +82,11 @@ class ANMM(LinearMetric):
         same total weight.
     unlabelled : float, str or None, default=None
         Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
+    n_references : int or None, default=None
+        Number of references: a fixed random sample of the samples, by class. Friends and enemies
+        are then references, so the time grows with ``n_samples * n_references``. Of references at
+        equal distance, the first are chosen. None stands for all samples, or for 4,000 references
+        if X comes in blocks.
 
     Attributes
     ----------
@@ -118,6 +128,7 @@ class ANMM(LinearMetric):
         **SEARCH_PARAMETER,
         **MIX_PARAMETER,
         **CLASS_PARAMETERS,
+        **REFERENCE_PARAMETER,
     }
 
     _min_classes: ClassVar[int] = 2
@@ -135,6 +146,7 @@ class ANMM(LinearMetric):
         identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
+        n_references: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_friends = n_friends
@@ -144,22 +156,24 @@ class ANMM(LinearMetric):
         self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
+        self.n_references = n_references
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
+        X, supervision = self._met_references(X, supervision)
         labels = checked_labels(supervision)
         d = X.shape[1]
         k = d if self.n_components is None else int(self.n_components)
         if k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
         X, factor = rescale_for_squares(X)
-        X, labels, _ = in_canonical_order(X, labels)
-        codes, search = labels.codes, SearchLog(self.search)
-        near = friends(X, codes, self.n_friends, share_ties=True, search=search)
-        far = enemies(X, codes, self.n_enemies, share_ties=True, search=search)
-        Z, lifted = span_coordinates(X, k)
-        S, C = (role.difference_scatter(Z, labels.weights, root=False) for role in (far, near))
-        values, V = top_eigenvectors(S - C, Z.shape[1])
-        L = lifted(V[:k, :])
+        search = SearchLog(self.search)
+        if isinstance(labels, ReferenceLabels):
+            near = labels.neighbor_scatter(self.n_friends, "friends", factor=factor)
+            far = labels.neighbor_scatter(self.n_enemies, "enemies", factor=factor)
+            values, V = top_eigenvectors(far.spread - near.spread, d)
+            L = V[:k, :]
+        else:
+            values, L = self._top_directions(X, labels, k, search)
         if self.weighting == "margin":
             L = _margin_weights(values)[:k, None] * L
         self.components_, self.offset_ = asarray_like(L, X), asarray_like(np.zeros(d), X)
@@ -170,8 +184,21 @@ class ANMM(LinearMetric):
             "n_components": k,
             "accumulated_eigenvalues": float(xp.sum(gains[:k])) / total if total > 0 else 1.0,
             "margin": float(xp.sum(values[:k])) / factor**2,
-            **search.metadata(),
+            **(labels.metadata() if isinstance(labels, ReferenceLabels) else search.metadata()),
         }
+
+    def _top_directions(
+        self, X: Array, labels: Labels, k: int, search: SearchLog
+    ) -> tuple[Array, Array]:
+        """Return the eigenvalues of S - C, and the eigenvectors of the k largest."""
+        X, labels, _ = in_canonical_order(X, labels)
+        codes = labels.codes
+        near = friends(X, codes, self.n_friends, share_ties=True, search=search)
+        far = enemies(X, codes, self.n_enemies, share_ties=True, search=search)
+        Z, lifted = span_coordinates(X, k)
+        S, C = (role.difference_scatter(Z, labels.weights, root=False) for role in (far, near))
+        values, V = top_eigenvectors(S - C, Z.shape[1])
+        return values, lifted(V[:k, :])
 
 
 def _margin_weights(values: Array) -> Array:

@@ -24,7 +24,13 @@ from dimetric.learners._fitting.problem import (
     solve,
     with_iteration_offset,
 )
+from dimetric.learners._fitting.references import (
+    REFERENCE_PARAMETER,
+    ReferenceLabels,
+    ReferenceMixin,
+)
 from dimetric.objectives.objective import SoftMinimum
+from dimetric.objectives.references.softmin import ReferenceSoftmin
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import LBFGS, FrankWolfe, Result, Solver
 from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK, max_iter_reached
@@ -43,7 +49,7 @@ CERTIFICATE_SMOOTHINGS = (1.0, 0.3, 0.1)  # factors of mu; each gives another bo
 _Gain: TypeAlias = RegularizedGain[SoftMinimum]
 
 
-class DMLEig(ConstrainedMetric[SoftMinimum]):
+class DMLEig(ReferenceMixin, ConstrainedMetric[SoftMinimum]):
     r"""Distance metric learning by eigenvalue optimisation (DML-eig).
 
     .. math:: \max_M \min_D d^2_{ij} \quad \text{s.t.} \quad
@@ -103,6 +109,12 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         classes the same total weight.
     unlabelled : float, str or None, default=None
         Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
+    n_references : int or None, default=None
+        Number of references: a fixed random sample of the samples, by class. S and D then contain
+        the pairs of a sample and a reference, with the weight 1/2 in S, so the time grows with
+        ``n_samples * n_references``. The gap is that over metrics of the directions in which the
+        references vary. None stands for all pairs of samples, or for 4,000 references if X comes in
+        blocks.
     verbose : int, default=0
         Log each iteration if positive.
 
@@ -144,6 +156,7 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
     _named_objects: ClassVar[NamedObjects] = {"solver": {"lbfgs": LBFGS, "frank_wolfe": FrankWolfe}}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ConstrainedMetric._parameter_constraints,
+        **REFERENCE_PARAMETER,
         "smoothing": [Interval(Real, 0, None, closed="neither"), None],
     }
 
@@ -159,6 +172,7 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
+        n_references: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.smoothing = smoothing
@@ -170,6 +184,7 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
+        self.n_references = n_references
         self.verbose = verbose
 
     def _objective(self, points: Array, supervision: Supervision, originals: Array) -> SoftMinimum:
@@ -177,6 +192,12 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
             return ListedSoftmin(points, supervision.dissimilar, originals)
         codes = checked_labels(supervision).codes
         return SoftminObjective(points, codes, originals, relative_weights(supervision))
+
+    def _objective_of_rows(
+        self, sample: SoftMinimum, rows: ReferenceLabels, P: np.ndarray
+    ) -> SoftMinimum:
+        assert isinstance(sample, SoftminObjective)
+        return ReferenceSoftmin(rows.source, rows.references, sample, P)
 
     def _minimise(self, problem: Problem[_Gain], solver: Solver, callback: MapCallback) -> Solution:
         """Solve with decreasing smoothing.
@@ -297,9 +318,7 @@ def _smoothing_levels(last: float) -> list[float]:
 def _min_squared_distance(gain: _Gain, L: np.ndarray) -> float:
     """Return the smallest squared distance between dissimilar samples under a map."""
     objective = gain.objective
-    return objective.smallest_squared_distance(
-        objective.points @ asarray_like(L, objective.points).T
-    )
+    return objective.smallest_squared_distance_at(asarray_like(L, objective.points))
 
 
 def _positive_min_squared_distance(gain: _Gain, L: np.ndarray) -> float:

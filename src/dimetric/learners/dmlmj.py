@@ -1,5 +1,6 @@
 """Distance metric learning through maximisation of the Jeffrey divergence."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,6 +11,11 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric._warnings import warn
 from dimetric.learners._fitting.ordering import in_canonical_order
+from dimetric.learners._fitting.references import (
+    REFERENCE_PARAMETER,
+    ReferenceLabels,
+    ReferenceMixin,
+)
 from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._input import CLASS_PARAMETERS
 from dimetric.learners._linear import LinearMetric
@@ -18,15 +24,15 @@ from dimetric.linalg.scatter import rounding_bounds
 from dimetric.linalg.spectral import top_ratio, whitening
 from dimetric.neighbors.approximate.log import SearchLog
 from dimetric.neighbors.approximate.search import SEARCH_PARAMETER
-from dimetric.neighbors.roles import Neighbors, enemies, friends
+from dimetric.neighbors.roles import enemies, friends
 from dimetric.supervision._weights import ClassWeight
-from dimetric.supervision.labels import Supervision, checked_labels
+from dimetric.supervision.labels import Labels, Supervision, checked_labels
 
 # Limits of the automatic shrinkage. They were chosen by the accuracy of k-NN on held-out samples.
 MIN_ALPHA, MAX_ALPHA = 0.1, 0.7
 
 
-class DMLMJ(LinearMetric):
+class DMLMJ(ReferenceMixin, LinearMetric):
     r"""Distance metric learning through maximisation of the Jeffrey divergence (DMLMJ).
 
     .. math:: \max_L \mathrm{JF}(\mathcal{N}(0, L \Sigma_S L^T), \mathcal{N}(0, L \Sigma_D L^T))
@@ -85,6 +91,11 @@ class DMLMJ(LinearMetric):
         same total weight.
     unlabelled : float, str or None, default=None
         Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
+    n_references : int or None, default=None
+        Number of references: a fixed random sample of the samples, by class. Friends and enemies
+        are then references, so the time grows with ``n_samples * n_references``. Of references at
+        equal distance, the first are chosen. None stands for all samples, or for 4,000 references
+        if X comes in blocks.
 
     Attributes
     ----------
@@ -125,6 +136,7 @@ class DMLMJ(LinearMetric):
         **SEARCH_PARAMETER,
         **MIX_PARAMETER,
         **CLASS_PARAMETERS,
+        **REFERENCE_PARAMETER,
     }
     _accepts_weights = True
     _maximises = True
@@ -141,6 +153,7 @@ class DMLMJ(LinearMetric):
         identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
+        n_references: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -150,23 +163,22 @@ class DMLMJ(LinearMetric):
         self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
+        self.n_references = n_references
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
+        X, supervision = self._met_references(X, supervision)
         labels = checked_labels(supervision)
         d = X.shape[1]
         k = d if self.n_components is None else int(self.n_components)
         if k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
         X, factor = rescale_for_squares(X)
-        X, labels, _ = in_canonical_order(X, labels)
-        codes, search = labels.codes, SearchLog(self.search)
-        near = friends(X, codes, self.n_neighbors, share_ties=True, search=search)
-        far = enemies(X, codes, self.n_neighbors, share_ties=True, search=search)
-        Z, lifted = span_coordinates(X, k)
         d_all = self.n_features_in_  # more than d if X holds coordinates of sparse samples
-        alpha = min(MAX_ALPHA, max(MIN_ALPHA, d_all / X.shape[0]))
+        n = labels.n_rows if isinstance(labels, ReferenceLabels) else X.shape[0]
+        alpha = min(MAX_ALPHA, max(MIN_ALPHA, d_all / n))
         alpha = alpha if self.alpha == "auto" else float(self.alpha)
-        S, D = (_covariance(Z, role, labels.weights, d_all, alpha) for role in (near, far))
+        search = SearchLog(self.search)
+        S, D, lifted = self._covariances(X, labels, k, alpha, factor, search)
         T = _whitening(S, X, alpha)
         values, L, _ = top_ratio(D, T, T.shape[0], is_root=alpha == 0)
         scores = _scores(values)
@@ -185,30 +197,59 @@ class DMLMJ(LinearMetric):
         kept, total = float(xp.sum(xp.take(scores, best))), float(xp.sum(scores))
         if alpha > 0:  # both covariances are multiples of I in the directions that Z lacks
             ratio = xp.reshape(xp.linalg.trace(D) / xp.linalg.trace(S), (1,))
-            total += (d_all - Z.shape[1]) * float(_scores(ratio)[0])
+            total += (d_all - S.shape[1]) * float(_scores(ratio)[0])
         return {
             "n_components": best.shape[0],
             "accumulated_eigenvalues": kept / total,
             "final_objective": kept / 2 - best.shape[0],
             "reg": alpha,
-            **search.metadata(),
+            **(labels.metadata() if isinstance(labels, ReferenceLabels) else search.metadata()),
         }
 
+    def _covariances(
+        self, X: Array, labels: Labels, k: int, alpha: float, factor: float, search: SearchLog
+    ) -> tuple[Array, Array, Callable[[Array], Array]]:
+        """Return both covariances, or roots of them if alpha is 0, and a function that lifts maps.
 
-def _covariance(
-    Z: Array, role: Neighbors, weights: np.ndarray | None, d: int, alpha: float
-) -> Array:
-    """Return the covariance of the differences from neighbours, or a root R if alpha is 0.
+        X contains samples that were multiplied by `factor`. The function converts a map of the
+        coordinates of the covariances to a map of the features.
+        """
+        d_all, is_root = self.n_features_in_, alpha == 0
+        if isinstance(labels, ReferenceLabels):
+            found = [
+                labels.neighbor_scatter(self.n_neighbors, role, root=is_root, factor=factor)
+                for role in ("friends", "enemies")
+            ]
+            S, D = (_covariance(each.spread, each.weight, d_all, alpha) for each in found)
+            return S, D, lambda L: L
+        X, labels, _ = in_canonical_order(X, labels)
+        codes, weights = labels.codes, labels.weights
+        near = friends(X, codes, self.n_neighbors, share_ties=True, search=search)
+        far = enemies(X, codes, self.n_neighbors, share_ties=True, search=search)
+        Z, lifted = span_coordinates(X, k)
+        S, D = (
+            _covariance(
+                role.difference_scatter(Z, weights, root=is_root),
+                float(np.sum(role.counts > 0 if weights is None else weights[role.counts > 0])),
+                d_all,
+                alpha,
+            )
+            for role in (near, far)
+        )
+        return S, D, lifted
+
+
+def _covariance(scatter: Array, n: float, d: int, alpha: float) -> Array:
+    """Return the covariance of n differences from neighbours, or a root R if alpha is 0.
 
     The root avoids the rounding errors of squaring. Shrinkage makes it unnecessary, because no
-    eigenvalue is then close to 0. Z contains the samples in at most d coordinates.
+    eigenvalue is then close to 0. The scatter is that of samples in at most d coordinates, or its
+    root.
     """
-    xp = namespace(Z)
-    has_neighbors = role.counts > 0
-    n = float(np.sum(has_neighbors if weights is None else weights[has_neighbors])) or 1.0
+    xp, n = namespace(scatter), n or 1.0
     if alpha == 0:
-        return role.difference_scatter(Z, weights, root=True) / n**0.5
-    S = role.difference_scatter(Z, weights, root=False) / n
+        return scatter / n**0.5
+    S = scatter / n
     eye = xp.eye(S.shape[0], dtype=S.dtype, device=S.device)
     return (1 - alpha) * S + alpha / d * xp.linalg.trace(S) * eye
 

@@ -11,6 +11,7 @@ from dimetric._compat import Interval
 from dimetric._warnings import warn
 from dimetric.learners._fitting.convex import ConvexMetric, LinearBound
 from dimetric.learners._fitting.problem import MapCallback, Problem, Solution
+from dimetric.learners._fitting.references import REFERENCE_PARAMETER, ReferenceMixin
 from dimetric.learners._fitting.threshold import likeliest_threshold, loss_at_threshold
 from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
@@ -109,7 +110,7 @@ class LDMLRule(Rule):
         return float(theta[0]) if self.b is None else self.b
 
 
-class LDML(ConvexMetric[SimilarityObjective]):
+class LDML(ReferenceMixin, ConvexMetric[SimilarityObjective]):
     r"""Logistic discriminant metric learning (LDML).
 
     .. math:: \max_{L, b} \frac{1}{|P|} \Big[\sum_{S} \log \sigma(b - d^2_{ij})
@@ -125,8 +126,8 @@ class LDML(ConvexMetric[SimilarityObjective]):
 
     The log-likelihood is concave in M and b. ``metadata()["gap"]`` bounds how far it is below its
     maximum: over all metrics if ``gap_proven``, else over metrics of trace at most ``gap_radius``.
-    There is no such bound for "sgd", for fewer components than features, or for a
-    diagonal map.
+    There is no such bound for "sgd", for fewer components than features, for a diagonal map, or
+    with references.
 
     Parameters
     ----------
@@ -175,6 +176,10 @@ class LDML(ConvexMetric[SimilarityObjective]):
         Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
         neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
         not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
+    n_references : int or None, default=None
+        Number of references: a fixed random sample of the samples, by class. P then contains
+        the pairs of a sample and a reference, so the time grows with ``n_samples * n_references``.
+        None stands for all pairs of samples, or for 4,000 references if X comes in blocks.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -216,7 +221,9 @@ class LDML(ConvexMetric[SimilarityObjective]):
     (-0.151, True, 3.1)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = ConvexMetric._parameter_constraints | {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ConvexMetric._parameter_constraints,
+        **REFERENCE_PARAMETER,
         "b": [Interval(Real, None, None, closed="neither"), None],
     }
     _maximises = True
@@ -242,6 +249,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_reg: float = 0.0,
+        n_references: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -262,6 +270,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
             random_state=random_state,
         )
         self.b = b
+        self.n_references = n_references
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         if isinstance(supervision, Pairs):

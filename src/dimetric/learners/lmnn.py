@@ -18,11 +18,17 @@ from dimetric.learners._fitting.problem import (
     Solution,
     with_iteration_offset,
 )
+from dimetric.learners._fitting.references import (
+    REFERENCE_PARAMETER,
+    ReferenceLabels,
+    ReferenceMixin,
+)
 from dimetric.learners._fitting.target_search import TargetMetric
 from dimetric.objectives.margins.objective import MarginObjective
 from dimetric.objectives.margins.targets import checked_targets
 from dimetric.objectives.margins.triplets import TripletObjective
 from dimetric.objectives.objective import Smoothable, on_maps
+from dimetric.objectives.references.margins import ReferenceMargins
 from dimetric.solvers import Result, Solver
 from dimetric.solvers.result import STOPPED_BY_CALLBACK, max_iter_reached
 from dimetric.supervision._weights import ClassWeight
@@ -30,7 +36,7 @@ from dimetric.supervision.labels import Supervision, checked_labels, relative_we
 from dimetric.supervision.triplets import Triplets
 
 
-class LMNN(TargetMetric):
+class LMNN(ReferenceMixin, TargetMetric):
     r"""Large margin nearest neighbours (LMNN).
 
     .. math:: \min_L \frac{1}{N} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij} + \mu \sum_{j \to i}
@@ -50,8 +56,8 @@ class LMNN(TargetMetric):
 
     The objective is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how far it is above
     its minimum: over all metrics if ``gap_proven``, else over metrics of trace at most
-    ``gap_radius``. There is no such bound for "sgd", for fewer components than features, or for a
-    diagonal map.
+    ``gap_radius``. There is no such bound for "sgd", for fewer components than features, for a
+    diagonal map, or with references.
 
     Parameters
     ----------
@@ -116,6 +122,11 @@ class LMNN(TargetMetric):
         Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
         neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
         not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
+    n_references : int or None, default=None
+        Number of references: a fixed random sample of the samples, by class. Targets and impostors
+        are then references, so the time grows with ``n_samples * n_references``. Of references at
+        equal distance, the first are targets.
+        None stands for all samples, or for 4,000 references if X comes in blocks.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -128,7 +139,8 @@ class LMNN(TargetMetric):
     offset_ : array of shape (n_features,)
         Zeros.
     targets_, target_weights_ : arrays of shape (n_samples, k)
-        Row indices and weights of the targets in the last pass (-1 and 0: none). Only for labels.
+        Row indices and weights of the targets in the last pass (-1 and 0: none). Only for labels,
+        and without references.
     classes_ : ndarray of shape (n_classes,)
         Class labels, if the learner was fitted with labels.
     n_iter_ : int
@@ -157,6 +169,7 @@ class LMNN(TargetMetric):
     _named_objects = ConvexMetric._named_objects
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetMetric._parameter_constraints,
+        **REFERENCE_PARAMETER,
         "mu": [Interval(Real, 0, 1, closed="neither")],
         "n_passes": [Interval(Integral, 1, None, closed="left")],
     }
@@ -188,6 +201,7 @@ class LMNN(TargetMetric):
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_reg: float = 0.0,
+        n_references: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -212,11 +226,14 @@ class LMNN(TargetMetric):
         self.targets = targets
         self.n_passes = n_passes
         self.search = search
+        self.n_references = n_references
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         has_triplets = isinstance(supervision, Triplets)
         if has_triplets and self.targets is not None:
             raise ValueError("targets cannot be used with triplets. Set targets=None.")
+        if isinstance(supervision, ReferenceLabels) and self.targets is not None:
+            raise ValueError("targets cannot be used with references. Set targets=None.")
         if self.n_passes > 1 and (has_triplets or self.targets is not None):
             name = "triplets" if has_triplets else "targets"
             raise ValueError(
@@ -235,6 +252,16 @@ class LMNN(TargetMetric):
         if self.targets is None:
             return objective(*self._nearest_targets(X, codes))
         return objective(checked_targets(self.targets, codes, order))
+
+    def _over_all_rows(
+        self, problem: Problem[Smoothable], labels: ReferenceLabels
+    ) -> Problem[Smoothable]:
+        sample = problem.objective
+        assert isinstance(sample, MarginObjective)
+        objective = ReferenceMargins(
+            labels.source, labels.references, sample, problem.sample_scale, self.n_neighbors
+        )
+        return replace(problem, objective=objective)
 
     def _minimise(
         self, problem: Problem[Smoothable], solver: Solver, callback: MapCallback
@@ -282,6 +309,8 @@ class LMNN(TargetMetric):
 
     def _with_new_targets(self, objective: Smoothable, L: np.ndarray) -> Smoothable | None:
         """Return the objective with targets chosen by a map, or None if they do not change."""
+        if isinstance(objective, ReferenceMargins):
+            return objective.with_targets_by(L)
         if not isinstance(objective, MarginObjective):
             return None
         Z = objective.points @ asarray_like(L, objective.points).T

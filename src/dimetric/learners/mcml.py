@@ -1,15 +1,19 @@
 """Maximally collapsing metric learning."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric.learners._fitting.convex import ConvexMetric
+from dimetric.learners._fitting.references import REFERENCE_PARAMETER, ReferenceMixin
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.objectives.references.softmax_tiles import mcml_tile
 from dimetric.objectives.side import Side
 from dimetric.objectives.softmax import mcml, weighted_by_row
+from dimetric.solvers import Solver
+from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Supervision, checked_labels, relative_weights
 
 
@@ -25,6 +29,7 @@ class MCMLRule(Rule):
     """
 
     fast = staticmethod(mcml)
+    tile = staticmethod(mcml_tile)
     is_convex = True
 
     def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
@@ -56,7 +61,7 @@ class MCMLRule(Rule):
     def n_terms(self, rows: Side, columns: Side) -> float:
         """Return the weight or number of samples that have another sample of their class."""
         has_friends = rows.n_friends(columns) > 0
-        return rows.total_weight(has_friends) or 1.0
+        return rows.total_weight(has_friends)
 
     def infimum(self, rows: Side, columns: Side) -> float:
         """Return the mean entropy of p0, or -inf if a map attains it (as with a single class)."""
@@ -69,7 +74,7 @@ class MCMLRule(Rule):
         return float(np.average(entropies, weights=weights))
 
 
-class MCML(ConvexMetric[PairwiseObjective]):
+class MCML(ReferenceMixin, ConvexMetric[PairwiseObjective]):
     r"""Maximally collapsing metric learning (MCML).
 
     .. math:: \min_L \frac{1}{n} \sum_i \Big[\sum_j p^0_{ij} d^2_{ij}
@@ -84,8 +89,8 @@ class MCML(ConvexMetric[PairwiseObjective]):
 
     Unlike the objective of NCA, it is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how
     far it is above its minimum: over all metrics if ``gap_proven``, else over metrics of trace at
-    most ``gap_radius``. There is no such bound for "sgd", for fewer components than features, or
-    for a diagonal map.
+    most ``gap_radius``. There is no such bound for "sgd", for fewer components than features, for
+    a diagonal map, or with references.
 
     Parameters
     ----------
@@ -132,6 +137,10 @@ class MCML(ConvexMetric[PairwiseObjective]):
         Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
         neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
         not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
+    n_references : int or None, default=None
+        Number of references: a fixed random sample of the samples, by class. Each sample then picks
+        a neighbour among the references only, so the time grows with ``n_samples * n_references``.
+        None stands for all pairs of samples, or for 4,000 references if X comes in blocks.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -175,11 +184,52 @@ class MCML(ConvexMetric[PairwiseObjective]):
     (4.08, True)
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ConvexMetric._parameter_constraints,
+        **REFERENCE_PARAMETER,
+    }
     _needs_class_neighbors = True
     _accepts_weights = True
     # Chosen by experiment, see docs/results/defaults.md.
     _reg_factor = 2.0
     _early_decrease = 0.0005
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        diagonal: bool = False,
+        init: str | Array = "auto",
+        solver: str | Solver = "lbfgs",
+        max_iter: int = 50,
+        tol: float | None = None,
+        reg: float | None = None,
+        warm_start: bool = False,
+        identity_mix: float | str | None = None,
+        class_weight: ClassWeight = None,
+        unlabelled: float | str | None = None,
+        unlabelled_reg: float = 0.0,
+        n_references: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            diagonal=diagonal,
+            init=init,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            reg=reg,
+            warm_start=warm_start,
+            identity_mix=identity_mix,
+            class_weight=class_weight,
+            unlabelled=unlabelled,
+            unlabelled_reg=unlabelled_reg,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.n_references = n_references
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray

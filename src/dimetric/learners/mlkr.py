@@ -185,7 +185,7 @@ class MLKR(MeanLossMetric[PairwiseObjective]):
     def _learns_from_classes(self) -> bool:
         return False
 
-    def _default_reg(self, d: int, n: int) -> float:
+    def _default_reg(self, d: int, n: float) -> float:
         return 0.1
 
     def _objective(

@@ -9,6 +9,7 @@ from dimetric._arrays.namespaces import Array, namespace
 from dimetric._compat import StrOptions
 from dimetric._warnings import warn
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
+from dimetric.learners._fitting.references import REFERENCE_PARAMETER, ReferenceMixin
 from dimetric.objectives.costs import (
     COST_NAMES,
     MAX_SAMPLES_FOR_INFIMUM,
@@ -20,6 +21,7 @@ from dimetric.objectives.costs import (
     target_cost,
 )
 from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.objectives.references.softmax_tiles import nca_tile
 from dimetric.objectives.side import Side
 from dimetric.objectives.softmax import (
     Cost,
@@ -45,6 +47,7 @@ class NCARule(NeighborChoiceRule):
     """
 
     fast = staticmethod(nca)
+    tile = staticmethod(nca_tile)
 
     def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
         """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""
@@ -66,7 +69,7 @@ class NCARule(NeighborChoiceRule):
         return -rows.total_weight(rows.n_friends(columns) > 0) / rows.total_weight()
 
 
-class NCA(MeanLossMetric[PairwiseObjective]):
+class NCA(ReferenceMixin, MeanLossMetric[PairwiseObjective]):
     r"""Neighbourhood components analysis (NCA).
 
     .. math:: \max_L \frac{1}{n} \sum_i \sum_{j \ne i,\, y_j = y_i} p_{ij}
@@ -124,6 +127,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. None stands for
         1e-5 with early stopping: if the targets are classes, "lbfgs" stops after an iteration that
         gains at most 0.003. Later iterations often fit noise. A diagonal map is not stopped early.
+        With m references and n samples, the limit is multiplied by the root of m / n.
     reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
         does not depend on their unit. None stands for 0 if the targets are classes, else for 0.1
@@ -145,6 +149,11 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         Weight of a penalty :math:`\frac{v}{d} \mathrm{tr}(L G L^T)` on the distances between
         neighbours. G is the sum of :math:`(x_i - x_j)(x_i - x_j)^T` over all samples i, labelled or
         not, and their 10 nearest neighbours j, divided by its mean eigenvalue.
+    n_references : int or None, default=None
+        Number of references: a fixed random sample of the samples, by class. Each sample then picks
+        a neighbour among the references only, so the time grows with ``n_samples * n_references``.
+        None stands for all pairs of samples, or for 4,000 references if X comes in blocks. The cost
+        must be one between classes.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -189,6 +198,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MeanLossMetric._parameter_constraints,
+        **REFERENCE_PARAMETER,
         "cost": [StrOptions({"zero-one", *COST_NAMES}), "array-like", callable],
     }
     _accepts_weights = True
@@ -212,6 +222,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
         unlabelled_reg: float = 0.0,
+        n_references: int | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -232,6 +243,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
             random_state=random_state,
         )
         self.cost = cost
+        self.n_references = n_references
 
     @property
     def _maximises(self) -> bool:  # type: ignore[override]
@@ -241,7 +253,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     def _needs_class_neighbors(self) -> bool:  # type: ignore[override]
         return self._maximises
 
-    def _default_reg(self, d: int, n: int) -> float:
+    def _default_reg(self, d: int, n: float) -> float:
         return 0.0 if self._learns_from_classes() else REG_OF_OTHER_TARGETS
 
     def _least_decrease(self, solver: Solver) -> float:

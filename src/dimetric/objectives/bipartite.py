@@ -40,7 +40,8 @@ class BipartiteObjective(Objective):
         self.points = namespace(X).concat([X, Y])
         self.theta = np.asarray(theta, dtype=np.float64)
         self.strata = to_host(0 * rows.positions if rows.labels is None else rows.labels)
-        self.n_terms, self.infimum = rule.n_terms(rows, columns), rule.infimum(rows, columns)
+        self.n_terms = rule.n_terms(rows, columns) or 1.0
+        self.infimum = rule.infimum(rows, columns)
 
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray

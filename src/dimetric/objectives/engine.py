@@ -32,10 +32,14 @@ class Rule(ABC):
     A rule may define ``fast(Z, V, side, theta)``, a faster implementation for NumPy arrays and one
     set of points sorted by class. It must return the same as :func:`laplacian_product`. Likewise,
     ``fused`` is an implementation for CUDA tensors of torch, see
-    :mod:`dimetric.objectives.triton`.
+    :mod:`dimetric.objectives.triton`. ``tile(D, tile, theta)`` is a faster implementation of
+    :meth:`block` for rows and references sorted by class, see
+    :mod:`dimetric.objectives.references.sums`. It overwrites D with the weights W, and returns the
+    loss, a factor for each row of W or None, and dtheta.
     """
 
     fast: ClassVar[Callable[..., tuple[float, np.ndarray, Any]] | None] = None
+    tile: ClassVar[Callable[..., tuple[float, np.ndarray | None, Any]] | None] = None
     # Whether the loss is convex in the metric. Then, rounding errors in early iterations of a
     # solver have no effect on the minimum that it reaches.
     is_convex: ClassVar[bool] = False

@@ -34,6 +34,8 @@ class Objective(ABC):
         Greatest lower bound of the mean if no finite map attains it, and -inf otherwise.
     is_constant : bool
         Whether all maps have the same objective, for example because all targets are equal.
+    fraction_met : float
+        Fraction of all samples that each sample is compared with: 1, unless there are references.
     theta : ndarray of shape (p,)
         Initial values of the extra parameters. Most objectives have none (p = 0).
     strata : ndarray of shape (n_units,)
@@ -45,6 +47,7 @@ class Objective(ABC):
     n_terms: float
     infimum: float = -np.inf
     is_constant: bool = False
+    fraction_met: float = 1.0
     theta: np.ndarray
     strata: np.ndarray
 
@@ -103,7 +106,13 @@ class Objective(ABC):
         loss, product, dtheta = self.evaluate(X @ L.T, X, theta)
         return loss, product.T @ X, dtheta
 
-    def batch(self, rows: np.ndarray) -> Self | None:
+    def value(self, L: Array, theta: np.ndarray) -> tuple[float, np.ndarray | float]:
+        """Return the objective at a map L, and its gradient with respect to theta."""
+        Z = self.points @ L.T
+        loss, _, dtheta = self.evaluate(Z, Z[:, :1], theta)
+        return loss, dtheta
+
+    def batch(self, rows: np.ndarray) -> "Objective | None":
         """Return the objective of a mini-batch, or None if the batch has none.
 
         For example, a batch whose samples all have the same class may have no objective.
@@ -161,6 +170,10 @@ class SoftMinimum(Objective):
 
     n_pairs: float
 
+    def smallest_squared_distance_at(self, L: Array) -> float:
+        """Return the smallest squared distance between dissimilar samples under a map."""
+        return self.smallest_squared_distance(self.points @ L.T)
+
     @abstractmethod
     def smallest_squared_distance(self, Z: Array) -> float:
         """Return the smallest squared distance between dissimilar samples, given mapped points."""
@@ -173,9 +186,12 @@ class Smoothable(Objective):
     ----------
     mu : float
         Weight of the hinges. The linear terms, the pulls, have weight ``1 - mu``.
+    has_bounds : bool
+        Whether the difference from the optimal value can be bounded.
     """
 
     mu: float
+    has_bounds: bool = True
 
     @abstractmethod
     def smoothed(self, width: float) -> Self:

@@ -64,7 +64,7 @@ class PairwiseObjective(SimilarityObjective):
         self.theta = np.asarray(theta, dtype=np.float64)
         self.side = Side.of(X, labels=labels, targets=targets, weights=weights)
         self.is_constant = labels is None and _is_constant(self.side.targets)
-        self.n_terms = rule.n_terms(self.side, self.side)
+        self.n_terms = rule.n_terms(self.side, self.side) or 1.0
         self.infimum = rule.infimum(self.side, self.side)
         self._single = single
 
@@ -74,7 +74,7 @@ class PairwiseObjective(SimilarityObjective):
         """Return the objective, the product and dtheta. See :meth:`Objective.evaluate`."""
         fast = fast_implementation(self.rule, Z, single=self._single)
         uses_kernel = fast is not None and not compat.is_numpy_array(Z)
-        if _needs_float64(Z) and not uses_kernel:  # kernels handle large norms themselves
+        if needs_float64(Z) and not uses_kernel:  # kernels handle large norms themselves
             xp = namespace(Z)
             wide = xp.astype(Z, xp.float64), xp.astype(V, xp.float64)
             loss, product, dtheta = self.evaluate(*wide, theta)
@@ -150,7 +150,7 @@ class _Float32Objective(Objective):
     ) -> tuple[float, Array, np.ndarray | float]:
         """Return the objective, the product and dtheta. See :meth:`Objective.evaluate`."""
         Z32 = Z.astype(np.float32)
-        if _needs_float64(Z32, MAX_APPROXIMATION_ERROR):
+        if needs_float64(Z32, MAX_APPROXIMATION_ERROR):
             return self._exact.evaluate(Z, V, theta)
         V32 = Z32 if V is Z else V.astype(np.float32)
         loss, product, dtheta = self._fast(Z32, V32, self._float32_side, theta)
@@ -178,7 +178,7 @@ def _is_constant(targets: Array | None) -> bool:
     return bool(np.all(to_host(targets[1:, ...] == targets[:1, ...])))
 
 
-def _needs_float64(Z: Array, max_error: float = MAX_FLOAT32_ERROR) -> bool:
+def needs_float64(Z: Array, max_error: float = MAX_FLOAT32_ERROR) -> bool:
     """Return whether small squared distances would be lost to rounding in float32.
 
     Squared distances come from a matrix product, so their rounding errors grow with the squared

@@ -73,20 +73,28 @@ def weighted_by_row(xp: Any, losses: Array, W: Array, rows: Side) -> tuple[Array
     return xp.sum(losses, dtype=xp.float64), W, 0.0
 
 
-def _softmax(
-    P: np.ndarray, first: int, last: int, weights: np.ndarray | None
+def softmax_in_place(
+    P: np.ndarray, itself: tuple[np.ndarray, np.ndarray], weights: np.ndarray | None
 ) -> tuple[np.ndarray | float, np.ndarray]:
-    """Overwrite the squared distances P of the points first:last with unnormalised probabilities.
+    """Overwrite squared distances P with unnormalised probabilities.
+
+    Parameters
+    ----------
+    P : ndarray of shape (b, m)
+        Squared distances between points and their possible neighbours.
+    itself : pair of ndarray
+        Rows and columns of pairs of a point with itself, which have the probability 0.
+    weights : ndarray of shape (m,) or None
+        Weights of the neighbours.
 
     Returns
     -------
-    shift : ndarray of shape (last - first, 1) or float
+    shift : ndarray of shape (b, 1) or float
         The unnormalised probabilities are the weights times ``exp(shift - d2)``.
-    total : ndarray of shape (last - first, 1)
+    total : ndarray of shape (b, 1)
         Sum of the unnormalised probabilities of each point.
     """
     lowest = EXPONENT_FRACTION * float(np.log(np.finfo(P.dtype).tiny))
-    itself = np.arange(last - first), np.arange(first, last)
     P[itself] = np.inf
     nearest = P.min(axis=1, keepdims=True)
     shift: np.ndarray | float = nearest
@@ -99,6 +107,13 @@ def _softmax(
     if weights is not None:
         P *= weights
     return shift, P.sum(axis=1, keepdims=True)
+
+
+def _softmax(
+    P: np.ndarray, first: int, last: int, weights: np.ndarray | None
+) -> tuple[np.ndarray | float, np.ndarray]:
+    """Return the result of :func:`softmax_in_place` for the points first:last and all points."""
+    return softmax_in_place(P, (np.arange(last - first), np.arange(first, last)), weights)
 
 
 def _weighted(by_row: np.ndarray, side: Side, rows: slice) -> np.ndarray:

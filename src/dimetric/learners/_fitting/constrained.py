@@ -18,9 +18,12 @@ from dimetric.learners._fitting.gain import GainT, RegularizedGain
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.problem import Problem, Solution
+from dimetric.learners._fitting.references import ReferenceLabels
 from dimetric.linalg.scatter import Moments, rounding_bounds
 from dimetric.linalg.spectral import whitening
 from dimetric.objectives.listed import pairs_differ
+from dimetric.objectives.references.objective import ReferenceObjective
+from dimetric.objectives.references.similar_pairs import similar_scatter_of
 from dimetric.supervision.labels import (
     Supervision,
     checked_labels,
@@ -82,6 +85,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         check_dissimilar(type(self).__name__, X, supervision)
 
     def _problem(self, X: Array, supervision: Supervision) -> Problem[RegularizedGain[GainT]]:
+        rows = supervision if isinstance(supervision, ReferenceLabels) else None
         X, supervision, _ = in_canonical_order(X, supervision)
         xp, d = namespace(X), X.shape[1]
         # The value of a constant feature must not set the scale or the size of rounding errors.
@@ -89,12 +93,23 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         X, factor = rescale_for_squares(X)  # all parameters are scale-free
         # In float32, the smallest of many distances would be dominated by rounding errors.
         coordinates = Coordinates.of(
-            xp.astype(X, xp.float64), np.zeros((1, d)), keep_outside=False, rotate=not self.diagonal
+            xp.astype(X, xp.float64),
+            np.zeros((1, d)),
+            keep_outside=False,
+            rotate=not self.diagonal and rows is None,
         )
         samples = coordinates.samples
         rounding = coordinates.sample_scale * to_host(rounding_bounds(X))
-        T = self._whitening(coordinates, supervision, rounding)
+        scale = coordinates.sample_scale * factor
+        if rows is None:
+            S, n_pairs = similar_scatter(samples, supervision), total_similar_weight(supervision)
+        else:
+            S, n_pairs = similar_scatter_of(rows.source, rows.references)
+            S = S * scale**2
+        T = self._whitening(coordinates, S, n_pairs, rounding)
         objective = self._objective(samples @ asarray_like(T, samples).T, supervision, X)
+        if rows is not None:
+            objective = self._objective_of_rows(objective, rows, scale * T)
         gain = RegularizedGain(objective, float(self.reg), self.diagonal)
         start = np.eye(len(T)) / len(T) ** 0.5
         gain = replace(gain, initial_gain=self._exact_gain(gain, start))
@@ -106,6 +121,16 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
             ),
             reported_objective=lambda value: gain.reference_gain * float(np.exp(-value)),
         )
+
+    def _over_all_rows(
+        self, problem: Problem[RegularizedGain[GainT]], labels: ReferenceLabels
+    ) -> Problem[RegularizedGain[GainT]]:
+        return problem  # `_problem` uses all rows, because the constraint does
+
+    def _objective_of_rows(self, sample: GainT, rows: ReferenceLabels, P: np.ndarray) -> GainT:
+        """Return g over all pairs of a row and a reference. Points are samples times P."""
+        objective: Any = ReferenceObjective(rows.source, rows.references, sample, P)  # type: ignore[arg-type]
+        return objective
 
     def _extra_metadata(
         self, problem: Problem[RegularizedGain[GainT]], solution: Solution
@@ -120,15 +145,14 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         }
 
     def _whitening(
-        self, coordinates: Coordinates, supervision: Supervision, rounding: np.ndarray
+        self, coordinates: Coordinates, S: np.ndarray, n_pairs: float, rounding: np.ndarray
     ) -> np.ndarray:
         """Return T such that T A T^T is the identity, for the matrix A of the constraint.
 
-        `rounding` is the rounding error of each feature.
+        S is the scatter of similar pairs, `n_pairs` is their number, and `rounding` is the rounding
+        error of each feature.
         """
         name = type(self).__name__
-        S = similar_scatter(coordinates.samples, supervision)
-        n_pairs = total_similar_weight(supervision)
         if coordinates.basis is not None:  # the coordinates mix features
             rounding = np.full(len(S), np.max(rounding))
         if not np.any(np.diag(S) > n_pairs * rounding**2):

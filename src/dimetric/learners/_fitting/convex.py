@@ -44,7 +44,8 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
 
     The metadata contains a certificate. ``gap`` bounds how far the objective is above its minimum:
     over all metrics if ``gap_proven``, else over metrics of trace at most ``gap_radius``. There is
-    no certificate if the solver uses mini-batches, or if the map has too few rows or is diagonal.
+    no certificate if the solver uses mini-batches, if the map has too few rows or is diagonal, or
+    with references.
     """
 
     _named_objects: ClassVar[NamedObjects] = {
@@ -76,6 +77,8 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
         (k, d), solver = solution.map.shape, self._solver()
         over_maps = solver.steps_over == "maps"
         if solver.uses_batches or self.diagonal or (over_maps and k < self._enough_rows(d)):
+            return extra
+        if not isinstance(problem.objective, Certifiable):  # rows may vary where references do not
             return extra
 
         def tangent(L: np.ndarray) -> LinearBound:

@@ -14,6 +14,7 @@ from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.namespaces import Array, is_host
 from dimetric._compat import Interval, Progress, check_params
 from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem, Solution
+from dimetric.learners._fitting.references import ReferenceLabels, ReferenceMixin
 from dimetric.learners._fitting.verbose import report
 from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._linear import LinearMetric
@@ -46,12 +47,23 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         assert supervision is not None  # iterative learners need labels, pairs or triplets
+        if isinstance(self, ReferenceMixin):
+            X, supervision = self._met_references(X, supervision)
         self._check_supervision(X, supervision)
         # Objectives use their own threads, or run on an accelerator. All other products are too
         # small for BLAS threads. Only torch on the host needs them.
         few_threads = compat.is_numpy_array(X) or not is_host(X)
         with one_blas_thread() if few_threads else nullcontext():
-            return self._solve(lambda: self._problem(X, supervision), progress)
+            if not isinstance(supervision, ReferenceLabels):
+                return self._solve(lambda: self._problem(X, supervision), progress)
+            return self._solve_for_rows(X, supervision, progress)
+
+    def _solve_for_rows(
+        self, X: Array, labels: ReferenceLabels, progress: Progress
+    ) -> dict[str, Any]:
+        """Solve the problem of all rows that meet the references X."""
+        found = self._solve(lambda: self._over_all_rows(self._problem(X, labels), labels), progress)
+        return found | labels.metadata()
 
     def _solve(
         self, build: Callable[[], Problem[ObjectiveT]], progress: Progress
@@ -93,6 +105,12 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     @abstractmethod
     def _problem(self, X: Array, supervision: Supervision) -> Problem[ObjectiveT]:
         """Return the problem: the objective, the start, and the conversion to ``components_``."""
+
+    def _over_all_rows(
+        self, problem: Problem[ObjectiveT], labels: ReferenceLabels
+    ) -> Problem[ObjectiveT]:
+        """Return a problem of references with the objective of all rows that meet them."""
+        raise NotImplementedError
 
     @abstractmethod
     def _minimise(

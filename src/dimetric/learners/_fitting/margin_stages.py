@@ -60,7 +60,8 @@ def solve_in_stages(
     T = pull_scale(objective, ridge) if smooth else problem.preconditioner
     over_metrics = solver.steps_over == "metrics"
     is_convex = over_metrics or (not solver.uses_batches and len(L) >= L.shape[1])
-    bounds = MarginBounds(objective, ridge) if is_convex and not problem.diagonal else None
+    is_convex = is_convex and not problem.diagonal and objective.has_bounds
+    bounds = MarginBounds(objective, ridge) if is_convex else None
     done, history, certificate = 0, list[float](), None
     last_width, is_sharp, is_tight = np.inf, False, True
     for width, tol_factor in STAGES if smooth else ((0.0, 1.0),):

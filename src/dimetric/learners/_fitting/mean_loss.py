@@ -33,6 +33,7 @@ from dimetric.learners._fitting.problem import (
     converged_in_float32,
     solve,
 )
+from dimetric.learners._fitting.references import ReferenceLabels
 from dimetric.learners._fitting.start import (
     INIT_NAMES,
     automatic_start,
@@ -43,6 +44,7 @@ from dimetric.learners._fitting.start import (
 )
 from dimetric.linalg.row_basis import RowBasis
 from dimetric.objectives.objective import Objective
+from dimetric.objectives.references.objective import ReferenceObjective
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import (
@@ -164,6 +166,9 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         self, X: Array, supervision: Supervision, graph: np.ndarray | None
     ) -> Problem[LossT]:
         """Return the problem of labelled samples, with the matrix G of the graph, if any."""
+        meets_references, n_rows = isinstance(supervision, ReferenceLabels), X.shape[0]
+        if isinstance(supervision, ReferenceLabels):
+            n_rows = supervision.n_rows
         X, supervision, order = in_canonical_order(X, supervision)
         X, factor = rescale_for_squares(X)  # all parameters are scale-free
         if not bool(namespace(X).any(X[:1, :] != X)):
@@ -171,16 +176,17 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             warn(message, ConvergenceWarning)
         # In directions without variance, keep the start's map, unless a ridge would drive it to
         # zero, or the solver works on metrics, whose maps have another number of rows.
-        reg = self._used_reg(X, supervision)
+        reg = self._used_reg(X, supervision, n_rows)
         keep_outside = reg == 0 and self._solver().steps_over == "maps"
         start, is_rescaled = self._start(X, supervision, factor)
-        # Unlabelled samples may vary outside of the span of the labelled samples.
+        # Unlabelled samples may vary outside of the span of the labelled samples, and other rows
+        # outside of that of the references.
         coordinates = Coordinates.of(
             X,
             start,
             relative_weights(supervision),
             keep_outside=keep_outside,
-            rotate=graph is None and not self.diagonal,
+            rotate=graph is None and not self.diagonal and not meets_references,
         )
         return problem_in(
             self,
@@ -191,6 +197,13 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             factor=factor,
             is_rescaled=is_rescaled,
         )
+
+    def _over_all_rows(self, problem: Problem[LossT], labels: ReferenceLabels) -> Problem[LossT]:
+        sample: Any = problem.objective
+        objective: Any = ReferenceObjective(
+            labels.source, labels.references, sample, problem.sample_scale
+        )
+        return replace(problem, objective=objective)
 
     def _reported_objective(self, objective: LossT) -> Callable[[float], float]:
         """Return the function that converts a mean loss into the objective that users see."""
@@ -255,7 +268,10 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
 
     def _minimise(self, problem: Problem[LossT], solver: Solver, callback: MapCallback) -> Solution:
         function = self._function(problem, solver)
-        tol, stopping = self._used_tol(), EarlyStopping(callback, self._least_decrease(solver))
+        # An iteration gains less if samples meet only a part of the others, and there are then so
+        # many samples that later iterations fit little noise. The root was chosen by experiment.
+        least = self._least_decrease(solver) * problem.objective.fraction_met**0.5
+        tol, stopping = self._used_tol(), EarlyStopping(callback, least)
         solution = solve(function, solver, max_iter=self.max_iter, tol=tol, callback=stopping)
         result = converged_in_float32(stopping.checked(solution.result), problem.objective)
         solution = replace(solution, result=result)
@@ -278,15 +294,16 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
     def _extra_metadata(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
         return {"reg": problem.reg}
 
-    def _used_reg(self, X: Array, supervision: Supervision) -> float:
-        """Return `reg`, or its default for samples in canonical order."""
+    def _used_reg(self, X: Array, supervision: Supervision, n_rows: int) -> float:
+        """Return `reg`, or its default for samples in canonical order, or for more rows."""
         if self.reg is not None:
             return self.reg
         if isinstance(supervision, Labels) and supervision.n_classes in (1, X.shape[0]):
             return 0.0  # nothing to learn, and the penalty alone would lead to a map of 0
-        return self._default_reg(self.n_features_in_, n_distinct(X))
+        # The same fraction of all rows is distinct.
+        return self._default_reg(self.n_features_in_, n_distinct(X) * n_rows / X.shape[0])
 
-    def _default_reg(self, d: int, n: int) -> float:
+    def _default_reg(self, d: int, n: float) -> float:
         """Return the default of `reg` for d features and n distinct samples."""
         return self._reg_factor * max(0.0, d / n - MAX_RATIO) if self._learns_full_map() else 0.0
 
@@ -306,8 +323,9 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         if len(classes) == 1:
             warn(f"y has only one class, so {name} has nothing to learn.")
         elif len(alone) and self._needs_class_neighbors:
+            kind = "reference" if isinstance(supervision, ReferenceLabels) else "sample"
             warn(
-                f"{len(alone)} of {len(classes)} classes have a single sample: "
+                f"{len(alone)} of {len(classes)} classes have a single {kind}: "
                 f"{classes[alone[:5]].tolist()}. These samples have no neighbour of their class to "
                 "learn from.",
             )

@@ -44,9 +44,8 @@ def loss_at_threshold(
     objective: Objective, L: np.ndarray, theta: np.ndarray
 ) -> tuple[float, float]:
     """Return the mean loss of a map and its slope in the threshold."""
-    X, n = objective.points, objective.n_terms
-    Z = X @ asarray_like(L, X).T
-    loss, _, slope = objective.evaluate(Z, Z[:, :1], theta)
+    n = objective.n_terms
+    loss, slope = objective.value(asarray_like(L, objective.points), theta)
     return loss / n, float(np.reshape(slope, -1)[0]) / n
 
 
