@@ -65,6 +65,11 @@ def to_host(a: Array) -> np.ndarray:
     return np.asarray(a)
 
 
+def is_dask(X: Any) -> bool:
+    """Return whether X is a Dask array, data frame or series, without importing Dask."""
+    return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "dask")
+
+
 def asarray_like(a: Array, X: Array, dtype: Any = None) -> Array:
     """Return `a` in the namespace and on the device of X, with X's dtype or the given one."""
     if type(X) is np.ndarray and type(a) is np.ndarray:

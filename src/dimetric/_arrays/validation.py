@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from dimetric._arrays.labels import dense_y, no_order_error, several_columns_remedy
-from dimetric._arrays.namespaces import Array, is_foreign, namespace
+from dimetric._arrays.namespaces import Array, is_dask, is_foreign, namespace
 from dimetric._arrays.plain_input import are_plain_labels, is_plain
 
 # Values up to these limits, and at least their reciprocals, are not rescaled. Sums of many squares
@@ -48,6 +48,7 @@ def checked_mapped(Z: Array) -> Array:
 
 def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = False) -> Array:
     """Return Z as a finite floating array of `ndim` dimensions, without an estimator."""
+    _refuse_dask(Z)
     if is_foreign(Z):
         return _checked_foreign(Z, 1, ndim=ndim, name=name)
     with ignoring_overflow():
@@ -113,6 +114,15 @@ def _dtype_for(X: Any) -> Any:
     return np.float32 if all_float32 else [np.float64, np.float32]
 
 
+def _refuse_dask(*values: Any) -> None:
+    """Raise if a value is a Dask collection, which NumPy would read as a whole."""
+    if any(map(is_dask, values)):
+        raise TypeError(
+            "A Dask collection was passed where an array is needed. Call its method compute() if "
+            "it fits into memory, or pass some of its rows."
+        )
+
+
 def checked_samples(
     learner: BaseEstimator, X: Array, *, reset: bool, min_samples: int = 1
 ) -> Array:
@@ -123,6 +133,7 @@ def checked_samples(
     """
     if is_plain(learner, X, reset=reset, min_samples=min_samples):
         return X
+    _refuse_dask(X)
     if is_foreign(X):
         X = _checked_foreign(X, min_samples)
         validate_data(learner, X, reset=reset, skip_check_array=True)
@@ -201,6 +212,7 @@ def checked_samples_with_targets(
 def _checked_samples_with_y(
     learner: BaseEstimator, X: Array, y: Any, *, reset: bool, min_samples: int, multi_output: bool
 ) -> tuple[Array, np.ndarray]:
+    _refuse_dask(X, y)
     y = dense_y(y)
     if y is None or not is_foreign(X):
         options = _validation_options(learner, X, min_samples)

@@ -21,14 +21,21 @@ class Block:
         Labels or targets of the samples.
     weights : ndarray of shape (n,) or None
         Sample weights.
-    first : int
-        Number of the first sample among all samples of the source.
+    first : int or None
+        Number of the first sample among all samples of the source. None if it is unknown, see
+        :meth:`~dimetric.blocks.source.Source.reduce`.
     """
 
     X: np.ndarray
     y: np.ndarray | None
     weights: np.ndarray | None
-    first: int
+    first: int | None
+
+    def of_positive_weight(self) -> "Block":
+        """Return the samples whose weight is not 0."""
+        if self.weights is None or np.all(self.weights > 0):
+            return self
+        return self.take(np.flatnonzero(self.weights > 0))
 
     def take(self, rows: np.ndarray) -> "Block":
         """Return some of the samples as a block. The numbers of its samples have no meaning."""
@@ -37,18 +44,29 @@ class Block:
 
 
 def checked_block(
-    X: Any, y: Any, weights: Any, *, first: int, n_features: int, dtype: Any
+    parts: tuple[Any, Any, Any], *, number: int, first: int | None, n_features: int, dtype: Any
 ) -> Block:
-    """Return the samples, labels and weights of a block as NumPy arrays. Raise if they are invalid.
+    """Return samples, labels and weights as a block of NumPy arrays. Raise if they are invalid.
 
-    Messages contain the number of the first sample of the block, because the caller does not see
-    which block was wrong.
+    Parameters
+    ----------
+    parts : tuple
+        The samples, their labels or None, and their weights or None.
+    number : int
+        Number of the block, for messages: the caller does not see which block was wrong.
+    first : int or None
+        Number of the first sample, if it is known.
+    n_features : int
+        Number of columns of the other blocks.
+    dtype : numpy dtype
+        The dtype of the source. A block must not have a wider one.
     """
-    where = f"The block that starts at sample {first}"
+    X, y, weights = parts
+    where = f"Block {number}" + (f", which starts at sample {first}," if first else "")
     X = _numbers(X, f"{where} has samples that", dtype)
     if X.ndim != 2 or X.shape[1] != n_features:
         raise ValueError(
-            f"{where} has the shape {X.shape}, but {n_features} features are expected."
+            f"{where} has the shape {X.shape}, but all blocks must have {n_features} columns."
         )
     y = None if y is None else np.asarray(dense_y(y))
     if weights is not None:
@@ -61,11 +79,21 @@ def checked_block(
                 f"{where} has {len(X)} samples, but {len(values)} {name}. Divide them into blocks "
                 "in the same way."
             )
+    if y is not None and y.dtype.kind == "f" and not np.all(np.isfinite(y)):
+        raise ValueError(f"{where} has labels that contain NaN or infinity.")
     return Block(X, y, weights, first)
 
 
 def _numbers(values: Any, subject: str, dtype: Any) -> np.ndarray:
     """Return finite numbers as an array of a dtype."""
+    given = getattr(values, "dtype", None)
+    if dtype == np.float32 and given is not None and float_dtype(given) != dtype:
+        raise ValueError(
+            f"{subject} are of dtype {given}, but other samples are of dtype float32. Convert all "
+            "of them to one dtype."
+        )
+    if getattr(given, "kind", "") == "c":
+        raise ValueError(f"{subject} are complex numbers. Pass real numbers.")
     try:
         array = np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as error:
@@ -79,6 +107,12 @@ def _numbers(values: Any, subject: str, dtype: Any) -> np.ndarray:
     if not is_finite:
         raise ValueError(f"{subject} contain NaN or infinity.")
     return array
+
+
+def float_dtype(dtype: Any) -> np.dtype:
+    """Return float32 for float32, and float64 for all other dtypes."""
+    is_single = str(dtype).lower() == "float32"
+    return np.dtype(np.float32 if is_single else np.float64)
 
 
 def _columns_without_numbers(frame: Any) -> list[str]:

@@ -1,23 +1,22 @@
 """Dask arrays and data frames, whose blocks are processed where they are."""
 
+import functools
+import operator
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
 
 from dimetric._arrays.blas_limit import one_blas_thread
+from dimetric._arrays.namespaces import is_dask
 from dimetric.blocks.block import checked_block
-from dimetric.blocks.source import Source, float_dtype
+from dimetric.blocks.source import NO_SAMPLES, Source, common_dtype
 from dimetric.linalg.reductions import Addable
 
 T = TypeVar("T", bound=Addable)
 
 FAN_IN = 8  # partial sums that a task adds
-
-
-def is_dask(X: Any) -> bool:
-    """Return whether X is a Dask array, data frame or series, without importing Dask."""
-    return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "dask")
 
 
 class DaskSource(Source):
@@ -38,22 +37,21 @@ class DaskSource(Source):
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimension(s), but it must have two.")
-        self.example, self.n_features = X._meta, X.shape[1]
-        dtypes = {float_dtype(each) for each in (X.dtypes if hasattr(X, "columns") else [X.dtype])}
-        self.dtype = dtypes.pop() if len(dtypes) == 1 else np.dtype(np.float64)
-        self.has_labels = y is not None
-        chunks = None
-        if not hasattr(X, "columns"):
+        self.n_features, self.dtype = X.shape[1], common_dtype(X)
+        self.has_labels, self.has_weights = y is not None, sample_weight is not None
+        self._lengths: tuple[int, ...] | None = None
+        self.example = X._meta
+        if hasattr(X, "rechunk"):
+            self.example = np.empty((0, self.n_features), self.dtype)
             X = X.rechunk({1: -1})
-            chunks = X.chunks[0] if not np.isnan(X.shape[0]) else None
-        self._lengths: list[int] | None = None if chunks is None else list(chunks)
-        self._samples = X.to_delayed().ravel() if chunks or hasattr(X, "chunks") else X.to_delayed()
+            self._lengths = None if np.isnan(X.shape[0]) else X.chunks[0]
+        self._samples = dask_parts(X)
         self._labels, self._weights = (
-            self._aligned(name, values, chunks)
+            self._aligned(name, values)
             for name, values in (("y", y), ("sample_weight", sample_weight))
         )
 
-    def _aligned(self, name: str, values: Any, chunks: tuple[int, ...] | None) -> list[Any]:
+    def _aligned(self, name: str, values: Any) -> list[Any]:
         """Return the blocks of labels or weights, one for each block of samples."""
         if values is None:
             return [None] * len(self._samples)
@@ -64,13 +62,14 @@ class DaskSource(Source):
             )
         if values.ndim != 1:
             raise ValueError(f"{name} has {values.ndim} dimensions, but it must have one.")
-        if hasattr(values, "rechunk") and chunks and not np.isnan(values.shape[0]):
-            if sum(chunks) != values.shape[0]:
+        lengths = self._lengths
+        if hasattr(values, "rechunk") and lengths and not np.isnan(values.shape[0]):
+            if sum(lengths) != values.shape[0]:
                 raise ValueError(
-                    f"X has {sum(chunks)} samples, but {name} has {values.shape[0]} values."
+                    f"X has {sum(lengths)} samples, but {name} has {values.shape[0]} values."
                 )
-            values = values.rechunk((chunks,))
-        parts = list(np.ravel(values.to_delayed()))
+            values = values.rechunk((lengths,))
+        parts = dask_parts(values)
         if len(parts) != len(self._samples):
             raise ValueError(
                 f"X has {len(self._samples)} partitions, but {name} has {len(parts)}. Divide them "
@@ -78,42 +77,52 @@ class DaskSource(Source):
             )
         return parts
 
-    def reduce(self, stat: Callable[..., T], *shared: Any) -> T:
+    def reduce(self, stat: Callable[..., T | None], *shared: Any, numbered: bool = False) -> T:
         """Return the sum of a statistic. See :meth:`Source.reduce`."""
-        from dask.delayed import delayed
-
+        delayed: Any = import_module("dask.delayed").delayed
         shared = tuple(delayed(each) for each in shared)
-        apply, add = delayed(_apply, pure=False), delayed(_add, pure=False)
+        apply, add = delayed_function(_apply), delayed_function(_add)
         options = {"n_features": self.n_features, "dtype": self.dtype}
+        blocks = zip(
+            self._samples, self._labels, self._weights, self._first_rows(numbered), strict=True
+        )
         parts = [
-            apply(stat, X, y, weights, first, options, *shared)
-            for X, y, weights, first in zip(
-                self._samples, self._labels, self._weights, self._first_rows(), strict=True
-            )
+            apply(stat, X, y, weights, options | {"number": number, "first": first}, *shared)
+            for number, (X, y, weights, first) in enumerate(blocks)
         ]
         while len(parts) > 1:
             parts = [add(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
-        total = parts[0].compute()
+        total = parts[0].compute() if parts else None
         if total is None:
-            raise ValueError("X is empty: it has no samples.")
+            raise ValueError(NO_SAMPLES)
         return total
 
-    def _first_rows(self) -> list[int]:
-        """Return the number of the first sample of each block. Count the samples if necessary."""
+    def _first_rows(self, numbered: bool) -> list[int] | list[None]:
+        """Return the number of the first sample of each block, or None if it may be unknown."""
         if self._lengths is None:
-            from dask.delayed import delayed
-
-            counts = [delayed(len, pure=False)(X) for X in self._samples]
-            self._lengths = delayed(list)(counts).compute()
+            if not numbered:
+                return [None] * len(self._samples)
+            count, together = delayed_function(len), delayed_function(tuple)
+            self._lengths = together([count(X) for X in self._samples]).compute()
         return [0, *np.cumsum(self._lengths).tolist()][:-1]
 
 
+def delayed_function(function: Callable[..., Any]) -> Any:
+    """Return a function as a Delayed object. Dask does not compute names from its arguments."""
+    return import_module("dask.delayed").delayed(function, pure=False)
+
+
+def dask_parts(collection: Any) -> list[Any]:
+    """Return the blocks of a collection as Delayed objects."""
+    parts = collection.to_delayed()
+    return list(parts.ravel() if isinstance(parts, np.ndarray) else parts)
+
+
 def _apply(
-    stat: Callable[..., T],
+    stat: Callable[..., T | None],
     X: Any,
     y: Any,
     weights: Any,
-    first: int,
     options: dict[str, Any],
     *shared: Any,
 ) -> T | None:
@@ -122,12 +131,10 @@ def _apply(
         return None
     # Dask already runs a task on each core.
     with one_blas_thread():
-        return stat(checked_block(X, y, weights, first=first, **options), *shared)
+        return stat(checked_block((X, y, weights), **options), *shared)
 
 
 def _add(parts: list[Any]) -> Any:
     """Return the sum of all parts that are not None."""
-    total = None
-    for part in parts:
-        total = part if total is None else total if part is None else total + part
-    return total
+    filled = [part for part in parts if part is not None]
+    return functools.reduce(operator.add, filled) if filled else None

@@ -1,13 +1,19 @@
-"""Methods of estimators on Dask collections, evaluated lazily block by block."""
+"""Methods of fitted estimators on Dask collections: lazy maps and predictions, and scores."""
 
 from collections.abc import Callable
+from copy import copy
 from functools import wraps
+from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
 from dimetric._arrays.blas_limit import one_blas_thread
-from dimetric.blocks.dask_source import is_dask
+from dimetric._arrays.namespaces import is_dask
+from dimetric.blocks.block import Block
+from dimetric.blocks.dask_source import DaskSource, dask_parts, delayed_function
 
 
 def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -17,60 +23,105 @@ def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:
     results for the blocks of X. Each task gets the fitted estimator. Other input goes to the method
     itself.
     """
+    argument = list(signature(method).parameters)[1]
 
     @wraps(method)
-    def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_dask(X):
-            return method(self, X, *args, **kwargs)
-        return _map_blocks(self, method.__name__, X, args, kwargs)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        X = args[0] if args else kwargs.get(argument)
+        return _map_blocks(self, method, X) if is_dask(X) else method(self, *args, **kwargs)
 
     return wrapped
 
 
-def _map_blocks(
-    estimator: Any, name: str, X: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def _map_blocks(estimator: Any, method: Callable[..., Any], X: Any) -> Any:
     """Return the lazy collection of a method's results for the blocks of X."""
-    if hasattr(X, "columns"):
-        example = X._meta_nonempty
-    else:
+    is_frame = hasattr(X, "columns")
+    if not is_frame:
+        if X.ndim != 2:
+            raise ValueError(f"X has {X.ndim} dimension(s), but it must have two.")
         X = X.rechunk({1: -1})
-        example = np.zeros((1, X.shape[1]), dtype=X.dtype)
+    example = X._meta_nonempty if is_frame else np.zeros((1, X.shape[1]), dtype=X.dtype)
     # The result for one sample shows the type, dtype and columns of the results. A method of an
     # estimator that is not fitted raises here.
-    result = getattr(estimator, name)(example, *args, **kwargs)
-    task = _Task(estimator, name, args, kwargs, result[:0])
-    if hasattr(X, "columns") and hasattr(result, "columns"):
-        return X.map_partitions(task, meta=result[:0])
+    result = method(estimator, example)
+    if isinstance(result, list):
+        raise TypeError(
+            f"{type(estimator).__name__}.{method.__name__} returns several arrays, so it does not "
+            "support Dask collections. Apply it to the blocks of X."
+        )
+    empty = result[:0]
+    task = _Task(estimator, method, empty)
+    if hasattr(result, "columns"):
+        return _frame_of_blocks(task, X, empty)
+    if not is_frame:
+        more = {"drop_axis": 1} if result.ndim == 1 else {"chunks": (X.chunks[0], result.shape[1:])}
+        return X.map_blocks(task, dtype=result.dtype, meta=empty, **more)
+    da: Any = import_module("dask.array")
+    mapped, shape = delayed_function(task), (np.nan, *result.shape[1:])
+    blocks = [da.from_delayed(mapped(part), shape, meta=empty) for part in dask_parts(X)]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _frame_of_blocks(task: "_Task", X: Any, empty: Any) -> Any:
+    """Return a lazy data frame of the results for the blocks of X."""
+    if type(empty).__module__.partition(".")[0] != "pandas":
+        raise TypeError(
+            "The output of a Dask collection must be an array or a pandas data frame. Call "
+            "set_output(transform='default')."
+        )
     if hasattr(X, "columns"):
-        X = X.to_dask_array()  # without the samples' names and index, as NumPy results
-        task = _Task(estimator, name, args, kwargs, result[:0], columns=list(example.columns))
-    more = {"drop_axis": 1} if result.ndim == 1 else {"chunks": (X.chunks[0], result.shape[1:])}
-    return X.map_blocks(task, dtype=result.dtype, meta=result[:0], **more)
+        return X.map_partitions(task, meta=empty)
+    dd: Any = import_module("dask.dataframe")
+    mapped = delayed_function(task)
+    return dd.from_delayed([mapped(part) for part in dask_parts(X)], meta=empty)
 
 
 class _Task:
-    """A method of an estimator with its arguments, which Dask sends to the workers."""
+    """A method of an estimator, which Dask sends to the workers."""
 
-    def __init__(
-        self,
-        estimator: Any,
-        name: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        empty: Any,
-        columns: list[Any] | None = None,
-    ) -> None:
-        self._estimator, self._name, self._args, self._kwargs = estimator, name, args, kwargs
-        self._empty, self._columns = empty, columns
+    def __init__(self, estimator: Any, method: Callable[..., Any], empty: Any) -> None:
+        self._estimator, self._name, self._empty = estimator, method.__name__, empty
+        self.__name__ = f"{type(estimator).__name__}.{self._name}"  # in Dask's graphs
 
     def __call__(self, X: Any) -> Any:
         """Return the results of a block."""
         if len(X) == 0:
             return self._empty
-        if self._columns is not None:
-            import pandas as pd
-
-            X = pd.DataFrame(X, columns=self._columns)
         with one_blas_thread():
-            return getattr(self._estimator, self._name)(X, *self._args, **self._kwargs)
+            return getattr(self._estimator, self._name)(X)
+
+
+def mean_over_blocks(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    """Return the score of an estimator on Dask collections, if the score is a mean over samples.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted estimator, whose method ``score(X, y, sample_weight)`` returns a weighted mean.
+    X, y, sample_weight : Dask collections
+        The samples, and their labels and weights, if the score needs them.
+    """
+    source = DaskSource(X, y, sample_weight)
+    sums = source.reduce(_weighted_score, without_names(estimator, source.example))
+    return float(sums[0] / sums[1])
+
+
+def without_names(estimator: Any, example: Any) -> Any:
+    """Return a copy of a fitted estimator for arrays without names of features.
+
+    Raise if the names of `example` are not those of the fit.
+    """
+    validate_data(estimator, example, reset=False, skip_check_array=True)
+    estimator = copy(estimator)
+    vars(estimator).pop("feature_names_in_", None)
+    return estimator
+
+
+def _weighted_score(block: Block, estimator: Any) -> np.ndarray | None:
+    """Return the score of a block times its weight, and the weight."""
+    block = block.of_positive_weight()
+    if not len(block.X):
+        return None
+    weight = float(len(block.X)) if block.weights is None else float(np.sum(block.weights))
+    score = estimator.score(block.X, block.y, sample_weight=block.weights)
+    return np.array([weight * score, weight])

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from dimetric.blocks.dask_source import DaskSource, is_dask
+from dimetric._arrays.namespaces import is_dask
+from dimetric.blocks.dask_source import DaskSource
 from dimetric.blocks.source import ArraySource, IterableSource, Source
 
 

@@ -1,12 +1,15 @@
 """A sample of rows that does not depend on how the rows are divided into blocks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from dimetric._arrays.labels import encode_labels
 from dimetric.blocks.block import Block
 from dimetric.blocks.source import Source
+
+ARRAYS = ("X", "y", "weights", "rows", "keys")  # attributes of RowSample with a value for each row
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,8 @@ class RowSample:
     ----------
     size : int
         Largest number of rows of a stratum.
+    by_class : bool
+        Whether the classes are strata. Otherwise, all rows are one stratum.
     X, y, weights : ndarray
         The rows, their labels and their weights. ``y`` and ``weights`` may be None.
     rows : ndarray
@@ -26,6 +31,7 @@ class RowSample:
     """
 
     size: int
+    by_class: bool
     X: np.ndarray
     y: np.ndarray | None
     weights: np.ndarray | None
@@ -35,21 +41,36 @@ class RowSample:
     def __add__(self, other: "RowSample") -> "RowSample":
         """Return the sample of both blocks together."""
 
-        def both(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
+        def both(name: str) -> Any:
+            a, b = getattr(self, name), getattr(other, name)
             return None if a is None or b is None else np.concatenate([a, b])
 
-        X, rows, keys = (
-            np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in ("X", "rows", "keys")
-        )
-        y, weights = both(self.y, other.y), both(self.weights, other.weights)
-        return _smallest(RowSample(self.size, X, y, weights, rows, keys))
+        return replace(self, **{name: both(name) for name in ARRAYS})._smallest()
+
+    def _smallest(self) -> "RowSample":
+        """Return the rows with the smallest keys of each stratum, in order of their numbers."""
+        strata = np.zeros(len(self.keys), dtype=int)
+        if self.by_class:
+            assert self.y is not None
+            strata = encode_labels(self.y)[1]
+        order = np.lexsort((self.keys, strata))
+        starts = np.searchsorted(strata[order], np.unique(strata))
+        rank = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
+        kept = order[rank < self.size]
+        return self._take(kept[np.argsort(self.rows[kept])])
+
+    def _take(self, places: np.ndarray) -> "RowSample":
+        def taken(name: str) -> Any:
+            values = getattr(self, name)
+            return None if values is None else values[places]
+
+        return replace(self, **{name: taken(name) for name in ARRAYS})
 
 
 def sample_rows(source: Source, size: int, *, seed: int, by_class: bool) -> RowSample:
     """Return `size` random rows of each class, or of all rows, in one pass.
 
-    The same rows are chosen for every division into blocks.
+    The same rows are chosen for every division into blocks. Rows of weight 0 are not chosen.
 
     Parameters
     ----------
@@ -62,35 +83,17 @@ def sample_rows(source: Source, size: int, *, seed: int, by_class: bool) -> RowS
     by_class : bool
         Whether the classes are strata.
     """
-    return source.reduce(_sample_of_block, size, seed, by_class)
+    return source.reduce(_sample_of_block, size, seed, by_class, numbered=True)
 
 
-def _sample_of_block(block: Block, size: int, seed: int, by_class: bool) -> RowSample:
+def _sample_of_block(block: Block, size: int, seed: int, by_class: bool) -> RowSample | None:
+    assert block.first is not None
     rows = block.first + np.arange(len(block.X))
     keys = random_numbers(rows, seed)
-    y = block.y if by_class else None
-    sample = RowSample(size, block.X, y, block.weights, rows, keys)
-    chosen = _smallest(sample)
-    if not by_class and block.y is not None:
-        kept = chosen.rows - block.first
-        return RowSample(size, chosen.X, block.y[kept], chosen.weights, chosen.rows, chosen.keys)
-    return chosen
-
-
-def _smallest(sample: RowSample) -> RowSample:
-    """Return the rows with the smallest keys of each stratum, in ascending order of row number."""
-    codes = np.zeros(len(sample.keys), dtype=int)
-    if sample.y is not None:
-        codes = encode_labels(sample.y, None)[1]
-    order = np.lexsort((sample.keys, codes))
-    starts = np.searchsorted(codes[order], np.unique(codes))
-    rank = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
-    kept = np.sort(order[rank < sample.size])
-    kept = kept[np.argsort(sample.rows[kept], kind="stable")]
-    y, weights = (None if v is None else v[kept] for v in (sample.y, sample.weights))
-    return RowSample(
-        sample.size, np.array(sample.X[kept]), y, weights, sample.rows[kept], sample.keys[kept]
-    )
+    sample = RowSample(size, by_class, block.X, block.y, block.weights, rows, keys)
+    if block.weights is not None:
+        sample = sample._take(np.flatnonzero(block.weights > 0))
+    return sample._smallest() if len(sample.rows) else None
 
 
 def random_numbers(rows: np.ndarray, seed: int) -> np.ndarray:

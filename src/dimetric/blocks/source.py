@@ -8,10 +8,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks, scatter_block_rows
-from dimetric.blocks.block import Block, checked_block
-from dimetric.linalg.reductions import Addable, tree_reduce
+from dimetric._arrays.labels import dense_y
+from dimetric.blocks.block import Block, checked_block, float_dtype
+from dimetric.linalg.reductions import Addable, EmptyIterableError, tree_reduce
 
 T = TypeVar("T", bound=Addable)
+
+NO_SAMPLES = "X has no samples, or no sample of positive weight."
 
 
 class Source(ABC):
@@ -25,27 +28,34 @@ class Source(ABC):
         Number of features.
     dtype : numpy dtype
         The dtype of the samples: float32 if all samples have it, else float64.
-    has_labels : bool
-        Whether the blocks contain labels or targets.
+    has_labels, has_weights : bool
+        Whether the blocks contain labels or targets, and sample weights.
+    can_repeat : bool
+        Whether the samples can be read more than once.
     """
 
     example: Any
     n_features: int
     dtype: np.dtype
     has_labels: bool
+    has_weights: bool
+    can_repeat: bool = True
 
     @abstractmethod
-    def reduce(self, stat: Callable[..., T], *shared: Any) -> T:
+    def reduce(self, stat: Callable[..., T | None], *shared: Any, numbered: bool = False) -> T:
         r"""Return :math:`\sum_b \mathrm{stat}(b, *shared)` over all blocks b that are not empty.
 
         Parameters
         ----------
         stat : callable
             Called as ``stat(block, *shared)`` with a :class:`Block`. Its results are small, and are
-            added by ``+``. It may run in another process, so it must be picklable: a function of a
-            module, or a ``functools.partial`` of one.
+            added by ``+``. None stands for 0. It may run in another process, so it must be
+            picklable: a function of a module, or a ``functools.partial`` of one.
         *shared
             Further arguments, which are the same for all blocks, such as a map.
+        numbered : bool, default=False
+            Whether `stat` uses ``block.first``. If the lengths of the blocks are unknown, they are
+            counted first, which may take as long as a pass.
         """
 
 
@@ -56,10 +66,18 @@ class LocalSource(Source):
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks."""
 
-    def reduce(self, stat: Callable[..., T], *shared: Any) -> T:
+    def _options(self) -> dict[str, Any]:
+        """Return the arguments of :func:`checked_block` that are the same for all blocks."""
+        return {"n_features": self.n_features, "dtype": self.dtype}
+
+    def reduce(self, stat: Callable[..., T | None], *shared: Any, numbered: bool = False) -> T:
         """Return the sum of a statistic. See :meth:`Source.reduce`."""
-        filled = (block for block in self.blocks() if len(block.X))
-        return tree_reduce(lambda block, _: stat(block, *shared), filled)
+        results = (stat(block, *shared) for block in self.blocks() if len(block.X))
+        parts = ((part, None) for part in results if part is not None)
+        try:
+            return tree_reduce(lambda part, _: part, parts)
+        except EmptyIterableError:
+            raise ValueError(NO_SAMPLES) from None
 
 
 class ArraySource(LocalSource):
@@ -80,26 +98,28 @@ class ArraySource(LocalSource):
     ) -> None:
         if X.ndim != 2:
             raise ValueError(f"X has the shape {X.shape}, but it must have two dimensions.")
-        self._X, self._y, self._weights = X, y, sample_weight
-        for name, values in (("y", y), ("sample_weight", sample_weight)):
-            if values is not None and len(values) != len(X):
-                raise ValueError(f"X has {len(X)} samples, but {name} has {len(values)} values.")
-        self.example, self.n_features, self.has_labels = X[:1], X.shape[1], y is not None
-        self.dtype = float_dtype(X.dtype)
+        # A view without the class np.memmap, whose blocks would also be memory maps.
+        self._X = np.asarray(X)
+        self._y, self._weights = (
+            None if values is None else np.asarray(dense_y(values)) for values in (y, sample_weight)
+        )
+        for name, values in (("y", self._y), ("sample_weight", self._weights)):
+            if values is not None and values.shape != (len(X),):
+                raise ValueError(
+                    f"X has {len(X)} samples, but {name} has the shape {values.shape}. Pass one "
+                    "value for each sample."
+                )
+        self.example, self.n_features, self.dtype = self._X[:1], X.shape[1], float_dtype(X.dtype)
+        self.has_labels, self.has_weights = y is not None, sample_weight is not None
         self._block_rows = block_rows or scatter_block_rows(self.n_features)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks."""
-        for rows in row_blocks(len(self._X), self._block_rows):
+        options = self._options()
+        for number, rows in enumerate(row_blocks(len(self._X), self._block_rows)):
             y, weights = (None if v is None else v[rows] for v in (self._y, self._weights))
-            yield checked_block(
-                self._X[rows],
-                y,
-                weights,
-                first=rows.start,
-                n_features=self.n_features,
-                dtype=self.dtype,
-            )
+            parts = (self._X[rows], y, weights)
+            yield checked_block(parts, number=number, first=rows.start, **options)
 
 
 class IterableSource(LocalSource):
@@ -108,8 +128,9 @@ class IterableSource(LocalSource):
     Parameters
     ----------
     factory : callable or iterator
-        Called without arguments for each pass, to get a new iterator of blocks. An iterator can
-        be read only once, so it suits estimators that need one pass.
+        Called without arguments for each pass, to get a new iterator of blocks. It must yield the
+        same blocks each time. An iterator can be read only once, so it suits estimators that need
+        one pass.
     """
 
     def __init__(self, factory: Callable[[], Iterable[Any]] | Iterator[Any]) -> None:
@@ -120,21 +141,30 @@ class IterableSource(LocalSource):
         if first is None:
             raise ValueError("X is empty: the iterator yields no block.")
         self._opened = None if callable(factory) else chain([first], self._opened)
-        X, y, _ = _parts_of(first)
+        self.can_repeat = callable(factory)
+        X, y, weights = _parts_of(first)
         if np.ndim(X) != 2:
             raise ValueError(f"A block has {np.ndim(X)} dimension(s), but it must have two.")
-        self.example, self.n_features, self.has_labels = X[:1], X.shape[1], y is not None
-        self.dtype = np.dtype(np.float64)  # later blocks may have a wider dtype than the first
+        self.example, self.n_features = X[:1], X.shape[1]
+        self.has_labels, self.has_weights = y is not None, weights is not None
+        self.dtype = common_dtype(X)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks."""
-        first = 0
-        for part in self._all_parts():
-            block = self._checked(part, first)
+        first, options = 0, self._options()
+        for number, item in enumerate(self._all_items()):
+            parts = _parts_of(item)
+            given = [part is not None for part in parts[1:]]
+            if given != [self.has_labels, self.has_weights]:
+                raise ValueError(
+                    f"Block {number} has other parts than the first block. All blocks must be X, "
+                    "or all must be (X, y), or all must be (X, y, sample_weight)."
+                )
+            block = checked_block(parts, number=number, first=first, **options)
             yield block
             first += len(block.X)
 
-    def _all_parts(self) -> Iterable[Any]:
+    def _all_items(self) -> Iterable[Any]:
         """Return all blocks for another pass."""
         if callable(self._factory):
             return self._factory()
@@ -145,14 +175,6 @@ class IterableSource(LocalSource):
             )
         opened, self._opened = self._opened, None
         return opened
-
-    def _checked(self, part: Any, first: int) -> Block:
-        X, y, weights = _parts_of(part)
-        if (y is not None) != self.has_labels:
-            raise ValueError("Some blocks have labels and others do not.")
-        return checked_block(
-            X, y, weights, first=first, n_features=self.n_features, dtype=self.dtype
-        )
 
 
 def _parts_of(part: Any) -> tuple[Any, Any, Any]:
@@ -168,7 +190,7 @@ def _parts_of(part: Any) -> tuple[Any, Any, Any]:
     return X, y, weights
 
 
-def float_dtype(dtype: Any) -> np.dtype:
-    """Return float32 for float32, and float64 for all other dtypes."""
-    is_single = str(dtype).lower() == "float32"
-    return np.dtype(np.float32 if is_single else np.float64)
+def common_dtype(X: Any) -> np.dtype:
+    """Return float32 if an array, or all columns of a data frame, have it, and else float64."""
+    dtypes = {float_dtype(each) for each in (X.dtypes if hasattr(X, "columns") else [X.dtype])}
+    return dtypes.pop() if len(dtypes) == 1 else np.dtype(np.float64)

@@ -19,13 +19,21 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from dimetric._arguments import ArgumentErrorMixin
 from dimetric._arrays.labels import dense_y, encode_labels
-from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
+from dimetric._arrays.namespaces import (
+    Array,
+    asarray_like,
+    is_dask,
+    is_foreign,
+    namespace,
+    to_host,
+)
 from dimetric._arrays.validation import (
     checked_samples,
     checked_samples_with_labels,
     rescale_for_squares,
 )
 from dimetric._compat import HasMethods
+from dimetric.blocks.lazy import lazy_on_dask, mean_over_blocks
 from dimetric.classify._training import Training
 from dimetric.classify._weights import (
     CLASS_WEIGHT_CONSTRAINT,
@@ -216,6 +224,7 @@ class DistanceClassifier(ClassifierMixin, DistanceEstimator):
         self.classes_ = classes if multi_output else classes[0]  # type: ignore[assignment]
         return replace(training, codes=np.stack(codes, axis=1) if multi_output else codes[0])
 
+    @lazy_on_dask
     def predict(self, X: Array) -> Array:
         """Predict the class of each sample.
 
@@ -249,6 +258,8 @@ class DistanceClassifier(ClassifierMixin, DistanceEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights.
         """
+        if is_dask(X):
+            return mean_over_blocks(self, X, y, sample_weight)
         return accuracy(y, self.predict(X), sample_weight)
 
 

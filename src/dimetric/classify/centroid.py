@@ -12,6 +12,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric._arrays.validation import checked_mapped, ignoring_overflow
 from dimetric._compat import Interval, fit_method
+from dimetric.blocks.lazy import lazy_on_dask
 from dimetric.classify._base import DistanceClassifier
 from dimetric.classify._weights import ClassWeights, relative_weights
 from dimetric.learners._class_clusters import class_clusters
@@ -64,6 +65,7 @@ class CentroidClassifier(DistanceClassifier):
         self.centroid_classes_ = self.classes_[owners]
         return self
 
+    @lazy_on_dask
     def predict_proba(self, X: Array) -> Array:
         r"""Return :math:`p(c \mid x)`, a softmax over the nearest centroid of each class.
 

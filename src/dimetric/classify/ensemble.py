@@ -16,6 +16,7 @@ from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.validation import checked_samples, rescale_for_squares
 from dimetric._compat import CallbackSupportMixin, HasMethods, Interval, Progress, fit_method
+from dimetric.blocks.lazy import lazy_on_dask
 from dimetric.classify._base import DistanceClassifier, as_array, values_like
 from dimetric.classify._ensemble_members import (
     NUMBER_OR_FRACTION,
@@ -195,6 +196,7 @@ class MetricEnsembleClassifier(
         progress.end()
         return self
 
+    @lazy_on_dask
     def predict_proba(self, X: Array) -> Array:
         """Return the mean of the members' probabilities.
 

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import Tags
 
-from dimetric._arrays.namespaces import Array
+from dimetric._arrays.namespaces import Array, is_dask
 from dimetric._compat import fit_method
+from dimetric.blocks.lazy import lazy_on_dask, mean_over_blocks
 from dimetric.classify._base import DistanceClassifier, accuracy
 from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.classify._softmax import MIN_PROBABILITY
@@ -185,6 +186,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         self._keep_temperature(self._log_losses, slack)
         return self
 
+    @lazy_on_dask
     def predict(self, X: Array | None = None) -> Array:
         """Predict the class with the most votes.
 
@@ -200,6 +202,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         """
         return self._most_voted(self._votes(X), X)
 
+    @lazy_on_dask
     def predict_proba(self, X: Array | None = None) -> Any:
         """Return the fraction of the votes for each class.
 
@@ -234,6 +237,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights. By default, all samples have the same weight in the score.
         """
+        if is_dask(X):
+            return mean_over_blocks(self, X, y, sample_weight)
         predicted = self.predict(X)
         if X is None:
             y = self._labels() if y is None else self._of_training_rows(y)

@@ -11,6 +11,7 @@ from dimetric._arrays.labels import dense_y
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import fit_method
+from dimetric.blocks.lazy import lazy_on_dask
 from dimetric.classify._neighbors import (
     NeighborsEstimator,
     class_learner_message,
@@ -135,6 +136,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         self._keep_temperature(self._squared_errors)
         return self
 
+    @lazy_on_dask
     def predict(self, X: Array | None = None) -> Array:
         """Predict the average target of the neighbours.
 

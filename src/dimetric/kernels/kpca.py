@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._compat import Interval, Progress
 from dimetric._warnings import warn
+from dimetric.blocks.lazy import lazy_on_dask
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels._function import KernelFunction
 from dimetric.kernels.kernel import KernelLike, checked_kernel
@@ -160,6 +161,7 @@ class KPCA(KernelMetric):
             raise ValueError(f"n_components={k} must be at most {name}={limits[name]}.")
 
     @available_if(_has_inverse)
+    @lazy_on_dask
     def inverse_transform(self, Z: Array) -> Array:
         r"""Return samples whose images are approximately Z, by kernel ridge regression.
 

@@ -1,7 +1,7 @@
 """The base class of all learners: fitting, input validation and metadata."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from time import perf_counter
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -19,6 +19,7 @@ from dimetric._arguments import ArgumentErrorMixin
 from dimetric._arrays.namespaces import Array, selected_rows
 from dimetric._arrays.validation import checked_array
 from dimetric._compat import CallbackSupportMixin, Progress, QuickParamsMixin, fit_method
+from dimetric.blocks.lazy import lazy_on_dask
 from dimetric.blocks.source import Source
 from dimetric.learners._block_fit import block_source, fit_to_blocks
 from dimetric.learners._input import checked_input
@@ -30,6 +31,9 @@ from dimetric.supervision.triplets import Triplets
 
 # For each parameter: the accepted names, and the class that each name stands for.
 NamedObjects: TypeAlias = Mapping[str, Mapping[str, type]]
+# For each parameter: a function that recognises values that need all samples at once, and a text
+# with the values to use for samples in blocks.
+WholeSampleValues: TypeAlias = Mapping[str, tuple[Callable[[Any], bool], str]]
 
 
 class Learner(
@@ -65,8 +69,15 @@ class Learner(
     _keeps_rows: ClassVar[bool] = False
     # Whether the learner has a method ``_fit_blocks``.
     _learns_from_blocks: ClassVar[bool] = False
+    _whole_sample_values: ClassVar[WholeSampleValues] = {}
     # Name of the kernel learner that fits this learner in its feature space. Otherwise not set.
     _kernel_learner: str
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # After scikit-learn's wrapper of ``transform``, which would read whole Dask collections.
+        if "transform" in vars(cls):
+            cls.transform = lazy_on_dask(cls.transform)
 
     @property
     def _name(self) -> str:
@@ -90,6 +101,10 @@ class Learner(
     def _fit_blocks(self, source: Source, progress: Progress) -> dict[str, Any]:
         """Learn from samples in blocks, set the fitted attributes, and return the metadata."""
         raise NotImplementedError
+
+    def _learn_blocks(self, source: Source, progress: Progress) -> dict[str, Any]:
+        """Call ``_fit_blocks``. A base class overrides this method as ``_learn``."""
+        return self._fit_blocks(source, progress)
 
     def _max_steps(self) -> int:
         """Return the maximum number of iterations of a fit, or 0 if there are no iterations."""

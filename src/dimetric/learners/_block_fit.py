@@ -9,23 +9,41 @@ from sklearn.utils.validation import validate_data
 from dimetric._compat import Progress
 from dimetric.blocks.open import source_of
 from dimetric.blocks.source import Source
+from dimetric.supervision._weights import require_weights_support
+
+# Smaller memory maps are fitted as arrays. Joblib passes such memory maps to its workers.
+MIN_BYTES_OF_BLOCKS = 2**28
 
 
 def block_source(learner: Any, X: Any, y: Any, sample_weight: Any) -> Source | None:
     """Return the samples as a source, or None if the learner gets them as an array.
 
-    Raise TypeError if the samples are in blocks but the learner needs all of them at once.
+    Raise if the samples are in blocks but the learner needs all of them at once.
     """
-    if isinstance(X, np.memmap) and not learner._learns_from_blocks:
+    obstacle = _obstacle(learner)
+    if isinstance(X, np.memmap) and (X.ndim != 2 or X.nbytes < MIN_BYTES_OF_BLOCKS or obstacle):
         return None
-    source = source_of(X, y, sample_weight)
-    if source is not None and not learner._learns_from_blocks:
-        raise TypeError(
-            f"{learner._name} needs all samples at once, so it cannot learn from "
-            f"{_kind(X)}. Fit it to an array that holds some of the samples, or use a learner such "
-            "as PCA, LDA or NCMML, which learns from blocks."
-        )
+    source = source_of(X, y if learner._supervision_kinds else None, sample_weight)
+    if source is not None and obstacle:
+        raise TypeError(obstacle)
     return source
+
+
+def _obstacle(learner: Any) -> str:
+    """Return why a learner cannot learn from samples in blocks, or an empty string."""
+    if not learner._learns_from_blocks:
+        return (
+            f"{learner._name} needs all samples at once. Fit it to an array that holds some of the "
+            "samples, or use a learner such as PCA, LDA or NCMML, which learns from blocks."
+        )
+    for name, (needs_all_samples, remedy) in learner._whole_sample_values.items():
+        value = getattr(learner, name, None)
+        if needs_all_samples(value):
+            return (
+                f"{name}={value!r} of {learner._name} needs all samples at once. For samples in "
+                f"blocks, set {name} to {remedy}."
+            )
+    return ""
 
 
 def fit_to_blocks(learner: Any, source: Source, started: float) -> Any:
@@ -34,18 +52,13 @@ def fit_to_blocks(learner: Any, source: Source, started: float) -> Any:
         raise ValueError(
             f"{learner._name} requires labels: pass y, or yield (X, y) from an iterator of blocks."
         )
+    if source.has_weights:
+        require_weights_support(learner, learner._accepts_weights, "y")
     # This stores the number and the names of the features.
     validate_data(learner, source.example, reset=True, skip_check_array=True)
     progress = Progress(learner, source.example, None, learner._max_steps())
-    metadata = learner._fit_blocks(source, progress)
+    metadata = learner._learn_blocks(source, progress)
     learner._check_fitted(metadata)
     learner._metadata = metadata | {"time": perf_counter() - started}
     progress.end()
     return learner
-
-
-def _kind(X: Any) -> str:
-    """Return what X is, for messages."""
-    if hasattr(X, "dask"):
-        return "a Dask collection"
-    return "an iterator of blocks"

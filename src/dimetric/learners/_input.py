@@ -98,12 +98,7 @@ def _labelled_samples(
     """Encode the labels and set ``classes_``, without classes of weight 0."""
     unlabelled = getattr(learner, "unlabelled", None)
     labels = encoded_labels(y, weights, unlabelled, getattr(learner, "class_weight", None))
-    learner.classes_ = labels.classes
-    if len(learner.classes_) < learner._min_classes:
-        raise ValueError(
-            f"{type(learner).__name__} requires at least {learner._min_classes} classes, but y has "
-            f"only {len(learner.classes_)}."
-        )
+    set_classes(learner, labels.classes)
     metadata = {}
     if unlabelled is not None:
         is_unlabelled = labels.codes < 0
@@ -111,6 +106,16 @@ def _labelled_samples(
             is_unlabelled &= labels.weights > 0
         metadata["n_unlabelled"] = int(np.sum(is_unlabelled))
     return _used_samples(learner, X, labels, metadata)
+
+
+def set_classes(learner: Any, classes: np.ndarray) -> None:
+    """Set ``classes_``. Raise if there are too few classes."""
+    learner.classes_ = classes
+    if len(classes) < learner._min_classes:
+        raise ValueError(
+            f"{type(learner).__name__} requires at least {learner._min_classes} classes, but y has "
+            f"only {len(classes)}."
+        )
 
 
 def encoded_labels(

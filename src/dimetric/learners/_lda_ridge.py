@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from dimetric._arrays.namespaces import Array, namespace
 from dimetric._warnings import warn
-from dimetric.learners._lda_scatter import ENOUGH_SAMPLES, ClassMoments, Pencil
+from dimetric.learners._lda_scatter import ENOUGH_SAMPLES, ClassMoments, Pencil, pencil_of
 from dimetric.linalg.scatter import Moments
 
 # `reg` per feature and sample. It was chosen by the accuracy of k-NN on held-out samples, which is
@@ -34,6 +36,25 @@ def automatic_reg(n: int, d: int) -> float:
     if n >= ENOUGH_SAMPLES * d:
         return 0.0
     return min(MAX_REG, max(MIN_REG, REG_PER_FEATURE * (d / n - 1 / ENOUGH_SAMPLES)))
+
+
+def given_reg(reg: float | str) -> float:
+    """Return `reg`, or 0 for "auto", if it is not chosen by :func:`regularised_pencil`."""
+    return 0.0 if isinstance(reg, str) else float(reg)
+
+
+def whitened_pencil(learner: Any, moments: ClassMoments) -> tuple[Pencil, Array, bool]:
+    """Return S_w and S_b of an LDA learner, the whitening of S_w, and whether it is accurate."""
+    d, shrinkage = learner.n_features_in_, float(learner.shrinkage or 0.0)
+    pencil_with = partial(
+        pencil_of, n_features=d, shrinkage=shrinkage, weight=learner.unlabelled_weight
+    )
+    if learner.shrinkage is None and learner.reg == "auto":
+        return regularised_pencil(
+            moments, pencil_with, n_features=d, same_unit=learner._same_unit, name=learner._name
+        )
+    pencil = pencil_with(moments, given_reg(learner.reg))
+    return pencil, *pencil.whitening()
 
 
 def regularised_pencil(

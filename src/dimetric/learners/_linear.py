@@ -1,6 +1,8 @@
 """Base class of linear learners, with the map x -> L (x - o) and its distance."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import eq
 from typing import Any, ClassVar
 
 import array_api_compat as compat
@@ -14,7 +16,9 @@ from dimetric._arrays.threads import run_on_threads
 from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
 from dimetric._compat import Progress, check_same_namespace, wrap_like_input
 from dimetric._warnings import warn
-from dimetric.learners._base import Learner
+from dimetric.blocks.lazy import lazy_on_dask
+from dimetric.blocks.source import Source
+from dimetric.learners._base import Learner, WholeSampleValues
 from dimetric.learners._converted_progress import ConvertedProgress
 from dimetric.learners._identity_mix import DEFAULT_MIX, mixed, unmixed
 from dimetric.learners._mix_choice import choose_mix
@@ -46,6 +50,9 @@ class LinearMetric(PairScoringMixin, Learner):
     # the map. Otherwise it does so only if `n_components` is set.
     _reduces_dimension: ClassVar[bool] = False
     identity_mix: float | str | None  # not a parameter of learners such as PCA
+    _whole_sample_values: ClassVar[WholeSampleValues] = {
+        "identity_mix": (partial(eq, "auto"), "None or a number in [0, 1]")
+    }
 
     def _learn(
         self, X: Array, supervision: Supervision | None, progress: Progress
@@ -53,26 +60,45 @@ class LinearMetric(PairScoringMixin, Learner):
         """Call ``_fit``, and mix the metric with the identity."""
         if not hasattr(self, "identity_mix"):
             return self._fit(X, supervision, progress)
-        if getattr(self, "warm_start", False) and hasattr(self, "components_"):
-            a = getattr(self, "_metadata", {}).get("identity_mix", 0.0)
-            self.components_ = unmixed(self.components_, a, **self._mix_options())
+        self._remove_mix_of_start()
         is_auto = self.identity_mix == "auto"
         choice = choose_mix(self, X, supervision) if is_auto else None
         a = self._given_mix() if choice is None else choice["identity_mix"]
-
-        def with_mix(fitted: dict[str, Any]) -> dict[str, Any]:
-            L = mixed(fitted["components_"], a, **self._mix_options())
-            return fitted | {"components_": L}
-
-        metadata = self._fit(X, supervision, ConvertedProgress(progress, with_mix))
-        if a > 0 and {"final_objective", "margin"} & metadata.keys():
-            metadata["objective_of"] = "the metric before mixing"
+        metadata = self._mixed_fit(lambda each: self._fit(X, supervision, each), a, progress)
         if is_auto and choice is None:
             warn(
                 f"identity_mix='auto' of {self._name} found too few samples, pairs or triplets to "
                 f"hold some out, so it uses identity_mix={a}. Set identity_mix to a number."
             )
-        return metadata | self._mix_with_identity(a) | (choice or {})
+        return metadata | (choice or {})
+
+    def _learn_blocks(self, source: Source, progress: Progress) -> dict[str, Any]:
+        """Call ``_fit_blocks``, and mix the metric with the identity."""
+        if not hasattr(self, "identity_mix"):
+            return self._fit_blocks(source, progress)
+        self._remove_mix_of_start()
+        a = self._given_mix()
+        return self._mixed_fit(lambda each: self._fit_blocks(source, each), a, progress)
+
+    def _remove_mix_of_start(self) -> None:
+        """Restore the map before mixing, if it is the start of this fit."""
+        if getattr(self, "warm_start", False) and hasattr(self, "components_"):
+            a = getattr(self, "_metadata", {}).get("identity_mix", 0.0)
+            self.components_ = unmixed(self.components_, a, **self._mix_options())
+
+    def _mixed_fit(
+        self, fit: Callable[[Progress | ConvertedProgress], dict[str, Any]], a: float, progress: Any
+    ) -> dict[str, Any]:
+        """Call a function that fits the learner, and mix the metric with the identity."""
+
+        def with_mix(fitted: dict[str, Any]) -> dict[str, Any]:
+            L = mixed(fitted["components_"], a, **self._mix_options())
+            return fitted | {"components_": L}
+
+        metadata = fit(ConvertedProgress(progress, with_mix))
+        if a > 0 and {"final_objective", "margin"} & metadata.keys():
+            metadata["objective_of"] = "the metric before mixing"
+        return metadata | self._mix_with_identity(a)
 
     def _mix_with_identity(self, a: float) -> dict[str, Any]:
         """Mix the metric with the identity, and return the metadata."""
@@ -123,6 +149,7 @@ class LinearMetric(PairScoringMixin, Learner):
                 Z = samples @ L.T
         return wrap_like_input(checked_mapped(Z), X, self)
 
+    @lazy_on_dask
     def inverse_transform(self, Z: Array) -> Array:
         r"""Map back: return :math:`o + L^+ z`, the pre-images that are closest to the offset.
 

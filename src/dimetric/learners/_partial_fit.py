@@ -6,9 +6,11 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows
 from dimetric._arrays.validation import checked_samples, rescale_for_squares
+from dimetric.learners._input import encoded_labels
 from dimetric.linalg.row_basis import dense_block
 from dimetric.linalg.scatter import Moments
-from dimetric.supervision._weights import checked_sample_weight
+from dimetric.supervision._weights import ClassWeight, checked_sample_weight
+from dimetric.supervision.labels import Labels
 
 
 def supports_partial_fit(learner: Any) -> bool:
@@ -69,6 +71,17 @@ def weighted_rows(
 def weights_like(weights: np.ndarray | None, X: Array) -> Array | None:
     """Return weights as float64 in the namespace and on the device of X."""
     return None if weights is None else asarray_like(weights, X, dtype=namespace(X).float64)
+
+
+def labels_of_block(
+    y: np.ndarray, weights: np.ndarray | None, unlabelled: Any, class_weight: ClassWeight
+) -> Labels:
+    """Return the labels of a block of samples, with the weights of their classes."""
+    if not len(y) or (unlabelled is not None and np.all(y == unlabelled)):
+        return Labels(np.full(len(y), -1), y[:0], weights)
+    if isinstance(class_weight, dict):
+        class_weight = class_weight_in_block(class_weight, np.unique(y).tolist())
+    return encoded_labels(y, weights, unlabelled, class_weight)
 
 
 def class_weight_in_block(class_weight: dict[Any, float], names: list[Any]) -> dict[Any, float]:

@@ -9,8 +9,9 @@ from scipy.special import gammaln
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, is_dask, namespace, to_host
 from dimetric._arrays.validation import checked_samples
+from dimetric.blocks.lazy import lazy_on_dask, mean_over_blocks
 from dimetric.supervision._weights import checked_sample_weight
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of samples
@@ -68,6 +69,7 @@ class ProbabilisticPCAMixin:
         outside = 1 / self.noise_variance_ if k < d else 0.0
         return self._model_matrix(V, 1 / variances - outside, outside)
 
+    @lazy_on_dask
     def score_samples(self, X: Array) -> Array:
         r"""Return the log-likelihood of each sample under the probabilistic model.
 
@@ -124,6 +126,8 @@ class ProbabilisticPCAMixin:
         score : float
             Mean of :meth:`score_samples`.
         """
+        if is_dask(X):
+            return mean_over_blocks(self, X, sample_weight=sample_weight)
         values = self.score_samples(X)
         weights = checked_sample_weight(sample_weight, values.shape[0])
         if weights is not None:

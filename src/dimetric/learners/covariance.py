@@ -1,17 +1,20 @@
 """Mahalanobis distance of the sample covariance."""
 
+from functools import partial
 from numbers import Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, fit_method
+from dimetric.blocks.source import Source
+from dimetric.learners._block_statistics import statistics_of
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners._partial_fit import check_sum_of_weights, keep, with_block
-from dimetric.linalg.scatter import Moments, rounding_bounds
+from dimetric.linalg.scatter import ROUNDING_FACTOR, Moments, rounding_bounds
 from dimetric.linalg.spectral import fixed_signs, whitening
 from dimetric.supervision.labels import Supervision, weights_of
 
@@ -63,6 +66,7 @@ class Covariance(LinearMetric):
 
     _supervision_kinds: ClassVar[tuple[str, ...]] = ()
     _accepts_weights: ClassVar[bool] = True
+    _learns_from_blocks: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "reg": [Interval(Real, 0, None, closed="left")],
         "identity_mix": [Interval(Real, 0, 1, closed="both"), None],
@@ -83,6 +87,18 @@ class Covariance(LinearMetric):
         self._moments: Moments | None = None  # discard the blocks of partial_fit
         self._rounding: Array | None = None
         return self._set_fitted_attributes(S, T * factor, X, moments.is_root)
+
+    def _fit_blocks(self, source: Source, progress: Progress) -> dict[str, Any]:
+        empty = np.empty((0, source.n_features), source.dtype)
+        read = partial(statistics_of, source, min_samples=self._min_samples)
+        total = read(root=not source.can_repeat)
+        rounding = ROUNDING_FACTOR * eps(empty) * total.largest.astype(np.float64)
+        S, T, reliable = self._whitened(total.moments, rounding)
+        if not total.moments.is_root and (not reliable or total.n_rows <= source.n_features):
+            total = read(root=True)
+            S, T, _ = self._whitened(total.moments, rounding)
+        self._moments = self._rounding = None
+        return self._set_fitted_attributes(S, T, empty, total.moments.is_root)
 
     @fit_method
     def partial_fit(self, X: Array, y: Array | None = None, *, sample_weight: Any = None) -> Self:

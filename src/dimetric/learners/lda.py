@@ -1,8 +1,10 @@
 """Linear discriminant analysis."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
+from operator import eq
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
@@ -13,13 +15,16 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_row
 from dimetric._arrays.validation import checked_samples_with_labels, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._warnings import warn
+from dimetric.blocks.source import Source
+from dimetric.learners._base import WholeSampleValues
+from dimetric.learners._block_statistics import BlockLabels, class_statistics_of
 from dimetric.learners._identity_mix import MIX_PARAMETER
-from dimetric.learners._input import CLASS_PARAMETERS, encoded_labels
-from dimetric.learners._lda_ridge import regularised_pencil
-from dimetric.learners._lda_scatter import ClassMoments, Pencil, ledoit_wolf_pencil, pencil_of
+from dimetric.learners._input import CLASS_PARAMETERS, set_classes
+from dimetric.learners._lda_ridge import given_reg, whitened_pencil
+from dimetric.learners._lda_scatter import ClassMoments, Pencil, ledoit_wolf_pencil
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners._partial_fit import (
-    class_weight_in_block,
+    labels_of_block,
     supports_partial_fit,
     weighted_rows,
 )
@@ -27,7 +32,7 @@ from dimetric.linalg.row_basis import RowBasis, dense_block
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs, top_ratio
 from dimetric.supervision._weights import ClassWeight
-from dimetric.supervision.labels import Labels, Supervision, checked_labels
+from dimetric.supervision.labels import Supervision, checked_labels
 
 
 class LDA(LinearMetric):
@@ -122,6 +127,11 @@ class LDA(LinearMetric):
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both")],
     }
     _accepts_weights: ClassVar[bool] = True
+    _learns_from_blocks: ClassVar[bool] = True
+    _whole_sample_values: ClassVar[WholeSampleValues] = {
+        **LinearMetric._whole_sample_values,
+        "shrinkage": (partial(eq, "auto"), "None or a number in [0, 1]"),
+    }
     _same_unit: bool = False  # whether the columns of X are coordinates that mix the features
 
     def __init__(
@@ -148,31 +158,59 @@ class LDA(LinearMetric):
         return self.shrinkage != "auto"
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
-        labels, n_classes = checked_labels(supervision), len(self.classes_)
+        labels = checked_labels(supervision)
         X, factor = rescale_for_squares(X)
-        if X.shape[0] <= n_classes:
-            raise ValueError(
-                "The number of samples must be more than the number of classes, but there are "
-                f"{X.shape[0]} samples and {n_classes} classes."
-            )
+        self._check_n_samples(X.shape[0])
         if self.shrinkage == "auto":
             moments = ClassMoments.of(X, labels, root=False)
-            pencil = ledoit_wolf_pencil(X, labels, self._given_reg())
+            pencil = ledoit_wolf_pencil(X, labels, given_reg(self.reg))
             T, _ = pencil.whitening()
+            self._set_fitted_attributes(moments, pencil, T)
         else:
             if labels.weights is not None:  # a mean of 1 avoids overflow and underflow
                 labels = replace(labels, weights=labels.weights / np.mean(labels.weights))
             moments = ClassMoments.of(X, labels, root=X.shape[0] <= X.shape[1])
-            pencil, T, reliable = self._whitened_pencil(moments)
-            if not reliable:
-                moments = ClassMoments.of(X, labels, root=True)
-                pencil, T, _ = self._whitened_pencil(moments)
-        self._set_fitted_attributes(moments, pencil, T)
-        self._moments: Moments | None = None  # discard the blocks of partial_fit
-        self._unlabelled_moments: Moments | None = None
+            pencil = self._fit_moments(moments, partial(ClassMoments.of, X, labels, root=True))
+        self._forget_blocks()
         self.components_ = self.components_ * factor
         self.offset_, self.means_ = self.offset_ / factor, self.means_ / factor
         return self._cast_to_dtype_of(X) | {"reg": pencil.reg}
+
+    def _fit_blocks(self, source: Source, progress: Progress) -> dict[str, Any]:
+        labels = BlockLabels.of(self, source)
+        read = partial(class_statistics_of, source, labels)
+        total = read(root=not source.can_repeat)
+        set_classes(self, total.moments.classes)
+        self._check_n_samples(total.n_rows)
+        if source.can_repeat and total.n_rows <= source.n_features:
+            total = read(root=True)
+        pencil = self._fit_moments(total.moments, lambda: read(root=True).moments)
+        self._forget_blocks()
+        metadata = {} if self.unlabelled is None else {"n_unlabelled": total.n_unlabelled}
+        empty = np.empty((0, source.n_features), source.dtype)
+        return metadata | self._cast_to_dtype_of(empty) | {"reg": pencil.reg}
+
+    def _check_n_samples(self, n: int) -> None:
+        if n <= len(self.classes_):
+            raise ValueError(
+                "The number of samples must be more than the number of classes, but there are "
+                f"{n} samples and {len(self.classes_)} classes."
+            )
+
+    def _fit_moments(self, moments: ClassMoments, with_root: Callable[[], ClassMoments]) -> Pencil:
+        """Set the fitted attributes from moments, or from those with a root if digits are lost."""
+        pencil, T, reliable = whitened_pencil(self, moments)
+        assert moments.labelled is not None
+        if not reliable and not moments.labelled.is_root:
+            moments = with_root()
+            pencil, T, _ = whitened_pencil(self, moments)
+        self._set_fitted_attributes(moments, pencil, T)
+        return pencil
+
+    def _forget_blocks(self) -> None:
+        """Discard the blocks of partial_fit."""
+        self._moments: Moments | None = None
+        self._unlabelled_moments: Moments | None = None
 
     @available_if(supports_partial_fit)
     @fit_method
@@ -204,7 +242,7 @@ class LDA(LinearMetric):
         rescale_for_squares(X)  # raises if squares overflow or underflow
         rows, weights = weighted_rows(sample_weight, X.shape[0])
         X, y = (X, y) if rows is None else (take_rows(X, rows), y[rows])
-        labels = self._labels_of_block(y, weights)
+        labels = labels_of_block(y, weights, self.unlabelled, self.class_weight)
         if labels.weights is not None:  # class_weight may contain 0
             rows = np.flatnonzero(labels.weights > 0)
             X, labels = take_rows(X, rows), labels.reordered(rows)
@@ -222,7 +260,7 @@ class LDA(LinearMetric):
             return self
         within = moments.labelled.without_rounding_noise().spread
         if bool(namespace(within).any(within != 0)):
-            pencil, T, _ = self._whitened_pencil(moments)
+            pencil, T, _ = whitened_pencil(self, moments)
             self._set_fitted_attributes(moments, pencil, T)
             self._metadata |= self._cast_to_dtype_of(X) | {"reg": pencil.reg}
             self._metadata |= self._mix_with_identity(self._given_mix())
@@ -236,32 +274,6 @@ class LDA(LinearMetric):
         if labelled is None and unlabelled is None:
             return None
         return ClassMoments(self.classes_, labelled, unlabelled, self._n_distinct)
-
-    def _labels_of_block(self, y: np.ndarray, weights: np.ndarray | None) -> Labels:
-        """Return the labels of a block of samples, with the weights of their classes."""
-        if self.unlabelled is not None and np.all(y == self.unlabelled):
-            return Labels(np.full(len(y), -1), y[:0], weights)
-        class_weight = self.class_weight
-        if isinstance(class_weight, dict):
-            class_weight = class_weight_in_block(class_weight, np.unique(y).tolist())
-        return encoded_labels(y, weights, self.unlabelled, class_weight)
-
-    def _whitened_pencil(self, moments: ClassMoments) -> tuple[Pencil, Array, bool]:
-        """Return S_w and S_b, the whitening of S_w, and whether it is accurate."""
-        d, shrinkage = self.n_features_in_, float(self.shrinkage or 0.0)
-        pencil_with = partial(
-            pencil_of, n_features=d, shrinkage=shrinkage, weight=self.unlabelled_weight
-        )
-        if self.shrinkage is None and self.reg == "auto":
-            return regularised_pencil(
-                moments, pencil_with, n_features=d, same_unit=self._same_unit, name=self._name
-            )
-        pencil = pencil_with(moments, self._given_reg())
-        return pencil, *pencil.whitening()
-
-    def _given_reg(self) -> float:
-        """Return `reg`, or 0 for "auto" with shrinkage."""
-        return 0.0 if self.reg == "auto" else float(self.reg)
 
     def _set_fitted_attributes(self, moments: ClassMoments, pencil: Pencil, T: Array) -> None:
         """Set the fitted attributes from the whitening T of S_w."""

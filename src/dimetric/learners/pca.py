@@ -1,5 +1,6 @@
 """Principal component analysis."""
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
@@ -14,6 +15,9 @@ from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._warnings import warn
+from dimetric.blocks.source import Source
+from dimetric.learners._base import WholeSampleValues
+from dimetric.learners._block_statistics import statistics_of
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners._partial_fit import check_sum_of_weights, keep, with_block
 from dimetric.learners._pca_solver import (
@@ -118,6 +122,10 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
     _supervision_kinds: ClassVar[tuple[str, ...]] = ()
     _fits_sparse: ClassVar[bool] = True
     _accepts_weights: ClassVar[bool] = True
+    _learns_from_blocks: ClassVar[bool] = True
+    _whole_sample_values: ClassVar[WholeSampleValues] = {
+        "svd_solver": (TRUNCATED_SOLVERS.__contains__, "'auto', 'covariance_eigh' or 'full'")
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
@@ -164,15 +172,43 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
         if solver in TRUNCATED_SOLVERS:
             axes = self._truncated_axes(X, k, solver, weights)
         else:
-            root = solver != "covariance_eigh"
-            axes = axes_from_moments(Moments.of_all(X, weights=weights, root=root), k)
-            squared = solver == "covariance_eigh" and not sparse.issparse(X)
-            if self.svd_solver == "auto" and squared and axes.lost_digits(X):
-                solver = "full"
-                axes = axes_from_moments(Moments.of_all(X, weights=weights, root=True), k)
+            moments = partial(Moments.of_all, X, weights=weights)
+            axes, solver = self._accurate_axes(lambda root: moments(root=root), k, solver, X)
         self._fit_svd_solver = solver
         self._moments: Moments | None = None  # discard the blocks of partial_fit
         return self._set_fitted_attributes(axes.rescaled(1 / factor), X, X.shape[0])
+
+    def _fit_blocks(self, source: Source, progress: Progress) -> dict[str, Any]:
+        d, empty = source.n_features, np.empty((0, source.n_features), source.dtype)
+        # Samples that can be read only once cannot be read again if the scatter loses digits.
+        only_full = self.svd_solver != "covariance_eigh" and not source.can_repeat
+        solver = "full" if only_full or self.svd_solver in DENSE_SOLVERS else "covariance_eigh"
+        first = statistics_of(source, root=solver == "full", min_samples=self._min_samples)
+        n = first.n_rows
+        check_n_components(self.n_components, solver, min(n, d), d)
+
+        def moments(root: bool) -> Moments:
+            if root == first.moments.is_root:
+                return first.moments
+            return statistics_of(source, root=root, min_samples=self._min_samples).moments
+
+        k = self._int_n_components(min(n, d))
+        axes, self._fit_svd_solver = self._accurate_axes(moments, k, solver, empty)
+        self._moments = None
+        return self._set_fitted_attributes(axes, empty, n)
+
+    def _accurate_axes(
+        self, moments: Callable[[bool], Moments], k: int, solver: str, X: Array
+    ) -> tuple[PrincipalAxes, str]:
+        """Return the first k principal axes, and the solver that was used.
+
+        ``moments(root)`` returns the moments of samples with the type and dtype of X.
+        """
+        axes = axes_from_moments(moments(solver != "covariance_eigh"), k)
+        squared = solver == "covariance_eigh" and not sparse.issparse(X)
+        if self.svd_solver == "auto" and squared and axes.lost_digits(X):
+            return axes_from_moments(moments(True), k), "full"
+        return axes, solver
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -17,6 +17,10 @@ class Addable(Protocol):
     def __add__(self, other: Any, /) -> Any: ...
 
 
+class EmptyIterableError(ValueError):
+    """Raised if there is nothing to add."""
+
+
 T = TypeVar("T", bound=Addable)
 
 
@@ -59,7 +63,7 @@ def tree_reduce(
             size, total = 2 * size, branches.pop()[1] + total
         branches.append((size, total))
     if not branches:
-        raise ValueError("X is empty: it must have at least one block.")
+        raise EmptyIterableError("X is empty: it must have at least one block.")
     total = branches.pop()[1]
     while branches:
         total = branches.pop()[1] + total

@@ -19,6 +19,7 @@ from dimetric._arrays.namespaces import (
 from dimetric.linalg.reductions import tree_reduce
 
 EXAMINED_ROWS = 128  # rows that decide whether a block is centred before or after the product
+ROUNDING_FACTOR = 16  # a deviation of so many roundings of the largest value may be an error
 
 
 @dataclass(frozen=True)
@@ -252,7 +253,7 @@ def rounding_bounds(X: Array) -> Array:
     """Return generous bounds on the deviations that rounding alone can cause in each feature."""
     xp = namespace(X)
     largest = xp.maximum(xp.max(X, axis=0), -xp.min(X, axis=0))
-    return 16 * eps(X) * xp.astype(largest, xp.float64)
+    return ROUNDING_FACTOR * eps(X) * xp.astype(largest, xp.float64)
 
 
 def difference_scatter(
