@@ -259,6 +259,8 @@ class Comparison:
         about = {"data": samples.table.source, "target": samples.target, "verdict": self.verdict}
         if samples.task.is_regression:
             about["target_kind"] = samples.task.kind
+        if samples.table.sampling is not None:
+            about["rows"] = str(samples.table.sampling)
         save(self.learner, path, about=about)
 
     def __repr__(self) -> str:

@@ -49,7 +49,14 @@ def report_record(comparison: "Comparison", model_file: str | None) -> ReportRec
         advice=comparison.advice,
         budget=comparison.budget,
         curve=comparison.curve,
+        sampling=_sampling(comparison),
     )
+
+
+def _sampling(comparison: "Comparison") -> str:
+    """Return from how many rows the samples were sampled, or "" if they were not."""
+    sampling = comparison.samples.table.sampling
+    return "" if sampling is None else str(sampling)
 
 
 def comparison_text(comparison: "Comparison") -> str:

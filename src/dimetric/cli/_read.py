@@ -8,6 +8,9 @@ from dimetric.cli._options import check_choice, parsed_options, split_names
 
 if TYPE_CHECKING:
     from dimetric.advice._table import TableSamples
+    from dimetric.data._parquet.limit import SampleOptions
+
+OPTION_NAMES = {"drop": "--drop", "extra": "--groups", "max_memory": "--max-memory"}
 
 
 def read(
@@ -24,6 +27,9 @@ def read(
     sql: str | None = None,
     auto: bool = False,
     keeps_missing_target: bool = False,
+    max_memory: float | None = None,
+    sample_rows: int | None = None,
+    seed: int = 0,
 ) -> "TableSamples":
     """Read the rows of a table that a model is fitted to.
 
@@ -41,6 +47,12 @@ def read(
         Whether to drop columns that cannot be used.
     keeps_missing_target : bool, default=False
         Whether to keep rows without a target.
+    max_memory : float, optional
+        Memory in GB that a Parquet table may take. A larger table is sampled.
+    sample_rows : int, optional
+        Number of rows of the sample.
+    seed : int, default=0
+        Seed of the sample.
     """
     from dimetric.advice._table import read_samples
     from dimetric.data._files import TableFile
@@ -55,14 +67,23 @@ def read(
             missing=missing,
             groups=groups,
             needs_target=needs_target,
-            option_names={"target": option, "drop": "--drop", "extra": "--groups"},
+            option_names={**OPTION_NAMES, "target": option},
             auto=auto,
             keeps_missing_target=keeps_missing_target,
+            sample=sample_options(max_memory, sample_rows, seed),
         )
     if target is not None or table.target is None:
         return table
     note = f"No {option} was given, so column {table.target!r} is used."
     return table._replace(notes=[note, *table.notes])
+
+
+def sample_options(max_memory: float | None, sample_rows: int | None, seed: int) -> "SampleOptions":
+    """Return from which size a Parquet table is sampled, and the size of the sample."""
+    from dimetric.data._parquet.limit import SAMPLE_ROWS, SampleOptions, checked_max_memory
+
+    limit = checked_max_memory(max_memory, OPTION_NAMES["max_memory"])
+    return SampleOptions(limit, SAMPLE_ROWS if sample_rows is None else sample_rows, seed)
 
 
 def learner_from(name: str, options: list[str] | None, seed: int) -> Any:

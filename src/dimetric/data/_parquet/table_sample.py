@@ -28,11 +28,14 @@ class TableSample(TableFile):
         Their numbers in the whole table.
     sampling : Sampling
         Numbers of rows and row groups.
+    reason : str
+        A sentence that says why the table is sampled, or "".
     """
 
     frame: Any
     rows: np.ndarray
     sampling: Sampling
+    reason: str = ""
 
     @classmethod
     def draw(
@@ -46,6 +49,7 @@ class TableSample(TableFile):
         seed: int,
         needs_target: bool,
         option_names: dict[str, str] | None = None,
+        reason: str = "",
     ) -> Self:
         """Draw random rows, in proportion to the class sizes.
 
@@ -59,6 +63,8 @@ class TableSample(TableFile):
             As in :func:`~dimetric.data._tables.open_table`.
         seed : int
             Seed of the choice.
+        reason : str
+            A sentence that says why the table is sampled, or "".
         """
         names, nested = table.column_names, table.file.nested_columns()
         options = {each: each for each in ("target", "drop", "extra")} | (option_names or {})
@@ -71,7 +77,7 @@ class TableSample(TableFile):
             label = better_target(roles, columns_of(frame_of(preview), target=label))
         label = None if label in unread else label
         drawn = sample_rows_of(table, columns, n_rows, seed=seed, target=label)
-        return cls(table.file.readers, frame_of(drawn.table), drawn.rows, drawn.sampling)
+        return cls(table.file.readers, frame_of(drawn.table), drawn.rows, drawn.sampling, reason)
 
     def read(self, target: str | None = None) -> Any:
         """Return the rows of the sample."""
@@ -79,4 +85,5 @@ class TableSample(TableFile):
 
     def notes(self) -> list[str]:
         """Return messages about the format of the files, and the size of the sample."""
-        return [*super().notes(), f"{self.sampling}."]
+        note = f"{self.reason} So a sample is used: {self.sampling}."
+        return [*super().notes(), *([note] if self.reason else [])]

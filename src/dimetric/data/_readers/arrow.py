@@ -38,12 +38,12 @@ class ParquetReader(Reader):
 
     def nested_columns(self) -> dict[str, str]:
         """Return the columns of lists, structs, maps and bytes, and what they hold."""
-        return _nested_columns(self._schema) if _has_pyarrow() else {}
+        return _nested_columns(self._schema) if has_pyarrow() else {}
 
     def read(self, target: str | None = None) -> Any:
         """Return a data frame without nested columns."""
         library, is_pandas = frames.data_frame_library()
-        if not _has_pyarrow():  # polars does not need pyarrow
+        if not has_pyarrow():  # polars does not need pyarrow
             return library.read_parquet(self.file.path)
         from pyarrow import parquet
 
@@ -82,7 +82,7 @@ class ParquetReader(Reader):
     @cached_property
     def _schema(self) -> Any:
         library, is_pandas = frames.data_frame_library()
-        if not is_pandas and not _has_pyarrow():
+        if not is_pandas and not has_pyarrow():
             return SimpleNamespace(names=list(library.read_parquet_schema(self.file.path)))
         _require_pyarrow("Parquet")
         from pyarrow import parquet
@@ -192,7 +192,8 @@ def open_parquet(path: Path) -> Iterator[Any]:
         yield file
 
 
-def _has_pyarrow() -> bool:
+def has_pyarrow() -> bool:
+    """Return whether pyarrow is installed."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError:
@@ -201,7 +202,7 @@ def _has_pyarrow() -> bool:
 
 
 def _require_pyarrow(kind: str) -> None:
-    if not _has_pyarrow():
+    if not has_pyarrow():
         raise ImportError(f"Reading a {kind} file requires pyarrow: pip install pyarrow.")
 
 
