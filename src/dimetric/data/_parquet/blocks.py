@@ -105,9 +105,12 @@ class ParquetBlocks:
         if block_rows is not None and block_rows < 1:
             raise ValueError(f"block_rows={block_rows!r} must be at least 1.")
         file = source if isinstance(source, TableFile) else TableFile.open(source)
-        self._table, self._missing, self._seed = ParquetTable(file), missing, int(random_state)
+        self._table = ParquetTable(TableFile(file.readers))
+        self._missing, self._seed = missing, int(random_state)
         roles: dict[str, Any] = {"drop": list(drop), "needs_target": target is not None}
-        sample = TableSample.draw(self._table, LEARNING_ROWS, target, seed=self._seed, **roles)
+        sample = file if isinstance(file, TableSample) else None
+        if sample is None:
+            sample = TableSample.draw(self._table, LEARNING_ROWS, target, seed=self._seed, **roles)
         table = open_table(sample, target, auto=auto, **roles)
         if table.unit:
             raise ValueError(

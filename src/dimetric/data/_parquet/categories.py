@@ -46,7 +46,7 @@ def encoder_of(
     # As in memory, the encoder raises an error for missing values in new rows if rows with missing
     # values are left out.
     treatment = missing if missing in ("impute", "auto") else "raise"
-    return TableEncoder(missing=treatment, categories=found).fit(columns), notes
+    return TableEncoder(missing=treatment, categories=found or None).fit(columns), notes
 
 
 def _all_categories(table: ParquetTable, names: list[str]) -> dict[str, list[str] | None]:

@@ -85,5 +85,5 @@ class TableSample(TableFile):
 
     def notes(self) -> list[str]:
         """Return messages about the format of the files, and the size of the sample."""
-        note = f"{self.reason} So a sample is used: {self.sampling}."
+        note = f"{self.reason} A sample was drawn: {self.sampling}."
         return [*super().notes(), *([note] if self.reason else [])]
