@@ -237,5 +237,6 @@ def test_memory_does_not_grow_with_the_table(tmp_path, group_rows):
             check=True,
         )
         grown = int(done.stdout.rpartition("grew by ")[2].split()[0])
-        assert 5 < grown < 100, f"{words[0]} takes {grown} MB"
+        # In memory, the table alone would take more than 300 MB. Imports take about 30 MB.
+        assert 5 < grown < 200, f"{words[0]} takes {grown} MB"
     assert pq.ParquetFile(mapped).metadata.num_rows == n

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dimetric._arguments import check_types
+from dimetric._arrays.blocks import MIN_ROWS_PER_FEATURE
 from dimetric.data._dataset import DataSet
 from dimetric.data._files import TableFile
 from dimetric.data._parquet.categories import encoder_of
@@ -21,7 +22,7 @@ __all__ = ["ParquetBlocks"]
 
 LEARNING_ROWS = 20_000  # of the sample that shows what the columns hold
 MAX_BLOCK_ROWS = 2**16
-CELLS_PER_BLOCK = 2**21  # 16 MiB in float64
+CELLS_PER_BLOCK = 2**20  # 8 MiB in float64
 
 
 class ParquetBlocks:
@@ -53,7 +54,8 @@ class ParquetBlocks:
         Whether to drop columns that cannot be used, such as lists. Otherwise, they raise an error.
     block_rows : int, optional
         Largest number of rows in a block. By default, a block has at most 65,536 rows and about
-        two million values. A row group may have more rows: it is read in parts.
+        a million values, but at least four rows for each feature. A row group may have more rows:
+        it is read in parts.
     random_state : int, default=0
         Seed of the samples.
 
@@ -130,7 +132,8 @@ class ParquetBlocks:
         self._columns = [*self.encoder.column_names()]
         self._columns += [] if table.target is None else [table.target]
         n_cells = max(len(self.feature_names), len(self._columns))
-        self._block_rows = block_rows or max(1, min(MAX_BLOCK_ROWS, CELLS_PER_BLOCK // n_cells))
+        rows = min(MAX_BLOCK_ROWS, CELLS_PER_BLOCK // n_cells)
+        self._block_rows = block_rows or max(MIN_ROWS_PER_FEATURE * n_cells, rows)
 
     def __repr__(self) -> str:
         target = "" if self.target_name is None else f", target {self.target_name!r}"

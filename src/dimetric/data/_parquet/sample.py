@@ -1,10 +1,12 @@
 """A random sample of the rows of a Parquet table, stratified by class, from some row groups."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dimetric._arrays.blocks import row_blocks
 from dimetric.blocks.sample import random_numbers
 from dimetric.data._parquet.row_groups import ParquetTable, RowGroup
 
@@ -97,12 +99,9 @@ def sample_rows_of(
     parts, rows = [], []
     for place, quota in zip(chosen, quotas, strict=True):
         group = table.groups[place]
-        codes = np.zeros(group.n_rows, dtype=np.int64)
-        if target is not None:
-            codes = _codes_of(table, group, target, labels)
-        picked = _picked(codes, quota, group.first, seed)
-        parts += _taken(table, group, columns, picked)
-        rows.append(group.first + picked)
+        picked = _picked(_labelled_rows(table, group, target, labels), quota, seed)
+        parts += _taken(table, group, columns, picked - group.first)
+        rows.append(picked)
     sampling = Sampling(sum(map(len, rows)), table.n_rows, len(chosen), len(table.groups))
     import pyarrow
 
@@ -171,29 +170,38 @@ def _quotas(counts: np.ndarray, chosen: np.ndarray, size: int) -> np.ndarray:
     return np.diff(np.rint(cumulative).astype(np.int64), axis=0, prepend=0)
 
 
-def _codes_of(
-    table: ParquetTable, group: RowGroup, target: str, labels: dict[Any, int]
-) -> np.ndarray:
-    """Return the class of each row of a group."""
-    parts = []
+def _labelled_rows(
+    table: ParquetTable, group: RowGroup, target: str | None, labels: dict[Any, int]
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the numbers and the classes of the rows of a group, part by part."""
+    first = group.first
+    if target is None:
+        for rows in row_blocks(group.n_rows, ROWS_PER_BATCH):
+            yield first + np.arange(rows.start, rows.stop), np.zeros(rows.stop - rows.start, int)
+        return
     for batch in table.batches([target], ROWS_PER_BATCH, group):
         encoded = batch.column(0)
         if not hasattr(encoded, "dictionary"):
-            encoded = encoded.dictionary_encode("encode")
-        values = [labels[_plain(each)] for each in encoded.dictionary.to_pylist()]
-        missing = labels.get(None, -1)
-        indices = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
-        parts.append(np.array([*values, missing])[indices])
-    return np.concatenate(parts)
+            encoded = encoded.dictionary_encode()
+        codes = [labels[_plain(each)] for each in encoded.dictionary.to_pylist()]
+        places = encoded.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
+        yield first + np.arange(len(places)), np.array([*codes, labels.get(None, -1)])[places]
+        first += len(places)
 
 
-def _picked(codes: np.ndarray, quota: np.ndarray, first: int, seed: int) -> np.ndarray:
-    """Return the rows of a group with the smallest random numbers of each class, ascending."""
-    keys = random_numbers(first + np.arange(len(codes)), seed)
-    order = np.lexsort((keys, codes))
-    sorted_codes = codes[order]
-    rank = np.arange(len(order)) - np.searchsorted(sorted_codes, sorted_codes)
-    return np.sort(order[rank < quota[sorted_codes]])
+def _picked(
+    parts: Iterable[tuple[np.ndarray, np.ndarray]], quota: np.ndarray, seed: int
+) -> np.ndarray:
+    """Return the rows with the smallest random numbers of each class, ascending."""
+    rows, codes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    for more_rows, more_codes in parts:
+        rows, codes = np.concatenate([rows, more_rows]), np.concatenate([codes, more_codes])
+        order = np.lexsort((random_numbers(rows, seed), codes))
+        ordered = codes[order]
+        rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+        kept = order[rank < quota[ordered]]
+        rows, codes = rows[kept], codes[kept]
+    return np.sort(rows)
 
 
 def _taken(
