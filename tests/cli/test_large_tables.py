@@ -166,6 +166,15 @@ def test_compare_in_python_samples_a_large_file(table):
     assert dimetric.compare(table, **options | {"max_memory": None}).samples.table.sampling is None
 
 
+def test_embed_shows_a_sample(run, table):
+    out = table.parent / "e.csv"
+    done = run("embed", table, "--color", "kind", "--method", "pca", "--max-memory", LIMIT,
+               "--out", out)  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "2,379 of 3,000 rows, sampled from 60 of 60 row groups" in done.stderr
+    assert pd.read_csv(out)["row"].max() > 2900  # numbers of the rows in the file
+
+
 def test_the_limit_must_be_positive(error_of, table):
     words = ("fit", table, "--learner", "LDA", "--out", table.parent / "m.dimetric")
     assert "--max-memory must be a positive number of GB, not 0" in error_of(
