@@ -10,7 +10,7 @@ def made_blocks(n=600, d=5, n_classes=3, seed=0):
     """Return samples of different units and means, with their labels."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n)
-    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + 2 * rng.normal(size=(n_classes, d))[y]
+    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + rng.normal(size=(n_classes, d))[y]
     return X * np.logspace(0, 1, d) + 3, y
 
 

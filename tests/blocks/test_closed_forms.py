@@ -117,3 +117,12 @@ def test_partial_fit_continues_from_scratch_after_a_fit_to_blocks():
 def test_feature_names_come_from_the_data_frame():
     learner = PCA(2).fit(**as_source("frame", X, chunk=100))
     assert learner.feature_names_in_.tolist() == [f"x{i}" for i in range(5)]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_copies_of_a_row_in_different_blocks_count_once():
+    samples, labels = np.tile(X[:40], (10, 1)), np.tile(y[:40], 10)
+    expected = LDA().fit(samples, labels)
+    assert expected.metadata()["reg"] > 0  # because there are only 8 distinct samples per feature
+    learner = LDA().fit(**as_source("factory", samples, labels, chunk=40))
+    assert learner.metadata()["reg"] == expected.metadata()["reg"]

@@ -30,9 +30,7 @@ def canonical_order(X: np.ndarray | sparse.csr_array, codes: np.ndarray) -> np.n
         rows = _sparse_row_keys(X)
         by_content = np.array(sorted(range(len(rows)), key=rows.__getitem__), dtype=np.int64)
     else:
-        # NumPy drops an interrupt that comes while it looks up a dtype such as (np.void, 8).
-        size = X.shape[1] * X.itemsize
-        by_content = np.argsort(_byte_keys(X).view(f"V{size}").ravel(), kind="stable")
+        by_content = np.argsort(byte_strings(X), kind="stable")
     return by_content[np.argsort(codes[by_content], kind="stable")]
 
 
@@ -53,16 +51,33 @@ def canonical_order_on_device(X: Array, codes: np.ndarray) -> np.ndarray:
     return by_content[np.argsort(codes[by_content], kind="stable")]
 
 
+def byte_strings(X: np.ndarray) -> np.ndarray:
+    """Return byte strings that sort like the rows of a floating array."""
+    # NumPy drops an interrupt that comes while it looks up a dtype such as (np.void, 8).
+    return _byte_keys(X).view(f"V{X.shape[1] * X.itemsize}").ravel()
+
+
 def _byte_keys(X: np.ndarray) -> np.ndarray:
     """Return integers whose bytes, as strings, sort like the floating-point numbers in X.
 
     A single sort of byte strings then orders the rows. The bytes of positive floats sort like the
     numbers. Those of negative floats sort in reverse, so their bits are flipped.
     """
+    return sortable_integers(X).astype(f">u{X.itemsize}")
+
+
+def sortable_integers(X: np.ndarray) -> np.ndarray:
+    """Return unsigned integers that sort like the floating-point numbers in X.
+
+    Examples
+    --------
+    >>> np.argsort(sortable_integers(np.array([1.5, -2.0, 0.0, -3.0])))
+    array([3, 1, 2, 0])
+    """
     # Adding 0.0 turns -0.0 into 0.0.
     bits = np.ascontiguousarray(X + 0.0).view(f"i{X.itemsize}")
     bits ^= (bits >> (8 * X.itemsize - 1)) | np.iinfo(bits.dtype).min
-    return bits.astype(f">i{X.itemsize}")
+    return bits.view(f"u{X.itemsize}")
 
 
 def _sparse_row_keys(X: sparse.csr_array) -> list[bytes]:
@@ -146,7 +161,7 @@ def equal_rows(X: Array) -> EqualRows | None:
         keys = X @ np.random.default_rng(0).normal(size=X.shape[1])
     else:
         X = to_host(X)
-        keys = _row_hashes(X)
+        keys = row_hashes(X)
     ordered = np.sort(keys)  # much faster than np.unique, which only equal rows make necessary
     if np.all(ordered[1:] != ordered[:-1]):
         return None
@@ -161,7 +176,7 @@ def equal_rows(X: Array) -> EqualRows | None:
     return None if (differs.nnz if sparse.issparse(X) else np.any(differs)) else equal
 
 
-def _row_hashes(X: np.ndarray) -> np.ndarray:
+def row_hashes(X: np.ndarray) -> np.ndarray:
     """Return a 64-bit hash of each row. Equal rows have the same hash."""
     factors = np.random.default_rng(0).integers(1, 2**63, size=X.shape[1], dtype=np.uint64) | 1
     hashes = np.empty(len(X), np.uint64)

@@ -12,6 +12,7 @@ them have ended. So a task should take at most a few tenths of a second. A longe
 
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import copy_context
 from threading import Lock, Thread, local
 from time import sleep
@@ -54,7 +55,8 @@ class _StoppedError(Exception):
     """Ends a task after an interrupt or an error in another thread."""
 
 
-_this_thread = local()  # its attribute `stop_requests` is set in the threads of _Helper
+# Its attribute `stop_requests` is set in the threads of _Helper, and `is_alone` by one_thread().
+_this_thread = local()
 
 
 def stop_if_interrupted() -> None:
@@ -186,6 +188,21 @@ def uninterrupted(work: Callable[[], T]) -> T:
     return _ThreadGroup(lambda _: work(), [tasks]).run()[0]
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let functions that this thread calls start no other threads.
+
+    Use it if other programs, such as Dask, already run a task on each core.
+    """
+    before = getattr(_this_thread, "is_alone", False)
+    _this_thread.is_alone = True
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _this_thread.is_alone = before
+
+
 def run_on_threads(
     work: Callable[[Iterator[S]], T],
     tasks: Sequence[S],
@@ -223,7 +240,7 @@ def run_on_threads(
     with one_blas_thread() as threads:
         threads = threads if n_rows is None else n_threads(threads, n_rows)
         threads = max(1, min(threads, len(tasks)))
-        if threads == 1:
+        if threads == 1 or getattr(_this_thread, "is_alone", False):
             return [work(iter(tasks))]
         queue = iter(tasks)
         iterators = [queue if shared_queue else iter(tasks[t::threads]) for t in range(threads)]

@@ -37,7 +37,7 @@ class Block:
             return self
         return self.take(np.flatnonzero(self.weights > 0))
 
-    def take(self, rows: np.ndarray) -> "Block":
+    def take(self, rows: np.ndarray | slice) -> "Block":
         """Return some of the samples as a block. The numbers of its samples have no meaning."""
         y, weights = (None if v is None else v[rows] for v in (self.y, self.weights))
         return Block(self.X[rows], y, weights, self.first)

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.namespaces import is_dask
+from dimetric._arrays.threads import one_thread
 from dimetric.blocks.block import checked_block
 from dimetric.blocks.source import NO_SAMPLES, Source, common_dtype
 from dimetric.linalg.reductions import Addable
@@ -130,7 +130,7 @@ def _apply(
     if len(X) == 0:
         return None
     # Dask already runs a task on each core.
-    with one_blas_thread():
+    with one_thread():
         return stat(checked_block((X, y, weights), **options), *shared)
 
 

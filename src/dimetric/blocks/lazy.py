@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.namespaces import is_dask
+from dimetric._arrays.threads import one_thread
 from dimetric.blocks.block import Block
 from dimetric.blocks.dask_source import DaskSource, dask_parts, delayed_function
 
@@ -87,7 +87,7 @@ class _Task:
         """Return the results of a block."""
         if len(X) == 0:
             return self._empty
-        with one_blas_thread():
+        with one_thread():
             return getattr(self._estimator, self._name)(X)
 
 

@@ -45,9 +45,9 @@ class RowSample:
             a, b = getattr(self, name), getattr(other, name)
             return None if a is None or b is None else np.concatenate([a, b])
 
-        return replace(self, **{name: both(name) for name in ARRAYS})._smallest()
+        return replace(self, **{name: both(name) for name in ARRAYS}).smallest()
 
-    def _smallest(self) -> "RowSample":
+    def smallest(self) -> "RowSample":
         """Return the rows with the smallest keys of each stratum, in order of their numbers."""
         strata = np.zeros(len(self.keys), dtype=int)
         if self.by_class:
@@ -93,7 +93,7 @@ def _sample_of_block(block: Block, size: int, seed: int, by_class: bool) -> RowS
     sample = RowSample(size, by_class, block.X, block.y, block.weights, rows, keys)
     if block.weights is not None:
         sample = sample._take(np.flatnonzero(block.weights > 0))
-    return sample._smallest() if len(sample.rows) else None
+    return sample.smallest() if len(sample.rows) else None
 
 
 def random_numbers(rows: np.ndarray, seed: int) -> np.ndarray:

@@ -8,9 +8,11 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric.blocks.block import Block
+from dimetric.blocks.distinct import DistinctRows
 from dimetric.blocks.source import Source
-from dimetric.learners._lda_scatter import ClassMoments, merged_classes
+from dimetric.learners._lda_scatter import ENOUGH_SAMPLES, ClassMoments, merged_classes
 from dimetric.learners._partial_fit import labels_of_block
+from dimetric.linalg.reductions import JointSum
 from dimetric.linalg.scatter import Moments
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels
@@ -134,7 +136,9 @@ def class_statistics_of(
     source: Source, labels: BlockLabels, *, root: bool
 ) -> BlockStatistics[ClassMoments]:
     """Return the statistics of all samples, by class. `root` is that of :class:`Moments`."""
-    total = source.reduce(_class_statistics_of_block, labels, root)
+    limit = ENOUGH_SAMPLES * source.n_features
+    total, distinct = source.reduce(_class_statistics_of_block, labels, root, limit).parts
+    total = replace(total, moments=replace(total.moments, n_distinct=len(distinct)))
     names = total.moments.classes.tolist()
     if isinstance(labels.class_weight, dict):
         unknown = [n for n, w in labels.class_weight.items() if n not in names and w > 0]
@@ -147,12 +151,13 @@ def class_statistics_of(
 
 
 def _class_statistics_of_block(
-    block: Block, reading: BlockLabels, root: bool
-) -> BlockStatistics[ClassMoments] | None:
+    block: Block, reading: BlockLabels, root: bool, limit: int
+) -> JointSum | None:
     X, labels = reading.labelled(block)
     if not len(X):
         return None
     rescale_for_squares(X)  # raises if squares overflow or underflow
     n_unlabelled = int(np.sum(labels.codes < 0))
     moments = ClassMoments.of(X, labels, root=root)
-    return BlockStatistics(len(X), n_unlabelled, np.max(np.abs(X), axis=0), moments)
+    total = BlockStatistics(len(X), n_unlabelled, np.max(np.abs(X), axis=0), moments)
+    return JointSum((total, DistinctRows.of(X[labels.codes >= 0], limit)))

@@ -1,12 +1,19 @@
 """Base class of metric learners for nearest-centroid classification."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.namespaces import Array
+from dimetric._compat import Progress
+from dimetric.blocks.source import Source
+from dimetric.learners._block_clusters import ClusteredRows, Clusters
+from dimetric.learners._centroid_blocks import block_problem
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import Problem
+from dimetric.linalg.scatter import Moments
 from dimetric.objectives.centroids import CentroidObjective, group_means
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 
@@ -20,6 +27,7 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
     centroids_: Array
     n_centroids_: tuple[int, ...]
 
+    _learns_from_blocks = True
     _maximises = True
     _accepts_weights = True
     # Chosen by experiment, see docs/results/defaults.md.
@@ -34,6 +42,15 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
     def _clusters(self, X: Array, labels: Labels) -> np.ndarray:
         """Return the cluster of each sample. Clusters are numbered from 0 in order of class."""
         return labels.codes
+
+    def _block_clusters(self, source: Source, rows: ClusteredRows, moments: Moments) -> Clusters:
+        """Return the clusters of samples in blocks, given the moments of the classes."""
+        return Clusters(rows, np.asarray(moments.means), np.arange(len(moments.means)))
+
+    def _fit_blocks(self, source: Source, progress: Progress) -> dict[str, Any]:
+        with one_blas_thread():
+            problem, metadata = block_problem(self, source)
+            return metadata | self._solve(lambda: problem, progress)
 
     def _labelled_problem(
         self, X: Array, supervision: Supervision, graph: np.ndarray | None

@@ -118,6 +118,15 @@ def _count_distinct(X: Array, enough: int) -> int:
         rows = min(2 * rows, n)
 
 
+def check_n_samples(n: int, n_classes: int) -> None:
+    """Raise unless there are more samples than classes."""
+    if n <= n_classes:
+        raise ValueError(
+            "The number of samples must be more than the number of classes, but there are "
+            f"{n} samples and {n_classes} classes."
+        )
+
+
 def merged_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray:
     """Return the sorted union of two sets of classes. Raise if their types cannot be compared."""
     if not len(known) or not len(new):

@@ -21,7 +21,7 @@ from dimetric.learners._block_statistics import BlockLabels, class_statistics_of
 from dimetric.learners._identity_mix import MIX_PARAMETER
 from dimetric.learners._input import CLASS_PARAMETERS, set_classes
 from dimetric.learners._lda_ridge import given_reg, whitened_pencil
-from dimetric.learners._lda_scatter import ClassMoments, Pencil, ledoit_wolf_pencil
+from dimetric.learners._lda_scatter import ClassMoments, Pencil, check_n_samples, ledoit_wolf_pencil
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners._partial_fit import (
     labels_of_block,
@@ -160,7 +160,7 @@ class LDA(LinearMetric):
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         labels = checked_labels(supervision)
         X, factor = rescale_for_squares(X)
-        self._check_n_samples(X.shape[0])
+        check_n_samples(X.shape[0], len(self.classes_))
         if self.shrinkage == "auto":
             moments = ClassMoments.of(X, labels, root=False)
             pencil = ledoit_wolf_pencil(X, labels, given_reg(self.reg))
@@ -181,7 +181,7 @@ class LDA(LinearMetric):
         read = partial(class_statistics_of, source, labels)
         total = read(root=not source.can_repeat)
         set_classes(self, total.moments.classes)
-        self._check_n_samples(total.n_rows)
+        check_n_samples(total.n_rows, len(self.classes_))
         if source.can_repeat and total.n_rows <= source.n_features:
             total = read(root=True)
         pencil = self._fit_moments(total.moments, lambda: read(root=True).moments)
@@ -189,13 +189,6 @@ class LDA(LinearMetric):
         metadata = {} if self.unlabelled is None else {"n_unlabelled": total.n_unlabelled}
         empty = np.empty((0, source.n_features), source.dtype)
         return metadata | self._cast_to_dtype_of(empty) | {"reg": pencil.reg}
-
-    def _check_n_samples(self, n: int) -> None:
-        if n <= len(self.classes_):
-            raise ValueError(
-                "The number of samples must be more than the number of classes, but there are "
-                f"{n} samples and {len(self.classes_)} classes."
-            )
 
     def _fit_moments(self, moments: ClassMoments, with_root: Callable[[], ClassMoments]) -> Pencil:
         """Set the fitted attributes from moments, or from those with a root if digits are lost."""

@@ -8,9 +8,12 @@ import numpy as np
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval
+from dimetric.blocks.source import Source
+from dimetric.learners._block_clusters import ClusteredRows, Clusters, k_means_clusters
 from dimetric.learners._centroid import CentroidMetric
 from dimetric.learners._class_clusters import class_clusters
 from dimetric.learners._input import CLASS_PARAMETERS
+from dimetric.linalg.scatter import Moments
 from dimetric.solvers import Solver
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels
@@ -164,6 +167,11 @@ class NCMC(CentroidMetric):
             random_state=random_state,
         )
         self.n_centroids = n_centroids
+
+    def _block_clusters(self, source: Source, rows: ClusteredRows, moments: Moments) -> Clusters:
+        total = moments.pooled()
+        variance = float(np.mean(np.sum(total.spread**2, axis=0))) / total.n_samples
+        return k_means_clusters(source, rows, self.n_centroids, self.random_state, variance)
 
     def _clusters(self, X: Array, labels: Labels) -> np.ndarray:
         A = rescale_for_squares(X)[0]

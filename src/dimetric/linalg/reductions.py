@@ -5,6 +5,7 @@ same function serves arrays of any namespace and iterables of blocks.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from dimetric._arrays.blocks import row_blocks
@@ -15,6 +16,23 @@ class Addable(Protocol):
     """Type of the results of a statistic."""
 
     def __add__(self, other: Any, /) -> Any: ...
+
+
+@dataclass(frozen=True)
+class JointSum:
+    """Several results of a statistic, which are added one by one.
+
+    Examples
+    --------
+    >>> (JointSum((1, 2.0)) + JointSum((3, 4.0))).parts
+    (4, 6.0)
+    """
+
+    parts: tuple[Any, ...]
+
+    def __add__(self, other: "JointSum") -> "JointSum":
+        """Return the sums of the results."""
+        return JointSum(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
 
 
 class EmptyIterableError(ValueError):

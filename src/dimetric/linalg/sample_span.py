@@ -29,12 +29,17 @@ def sample_span(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     >>> B.shape, E.shape, Q.shape
     ((2, 1), (2, 1), (1, 1))
     """
-    root = to_host(Moments.of_all(X, root=True).without_rounding_noise().spread)
+    return span_of_moments(Moments.of_all(X, root=True), X.shape[0])
+
+
+def span_of_moments(moments: Moments, n_samples: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the result of :func:`sample_span`, from the moments of samples with a root."""
+    root = to_host(moments.without_rounding_noise().spread)
     feature_norms = np.sqrt(np.sum(root**2, axis=0))
     feature_norms[feature_norms == 0] = 1.0
     _, singular_values, V = np.linalg.svd(root / feature_norms, full_matrices=False)
     # Samples count as exact in any dtype. Only the float64 sums here have rounding errors.
-    V = V[singular_values > max(X.shape) * eps(root) * singular_values[0]].T
+    V = V[singular_values > max(n_samples, root.shape[1]) * eps(root) * singular_values[0]].T
     B, E = V / feature_norms[:, None], V * feature_norms[:, None]
     inverse = B.T if B.shape[0] == B.shape[1] else np.linalg.pinv(E)  # B.T is more accurate
     return B, E, inverse @ inverse.T

@@ -129,6 +129,17 @@ class Moments:
         xp = namespace(self.counts)
         return (self.counts / xp.sum(self.counts)) @ self.means
 
+    @property
+    def scatter(self) -> Array:
+        """The scatter matrix S, also if `spread` is a root of it."""
+        return self.spread.T @ self.spread if self.is_root else self.spread
+
+    def moved_by(self, centre: np.ndarray, scale: float) -> "Moments":
+        """Return the moments of the samples minus a vector, times a number."""
+        means = (self.means - asarray_like(centre, self.means)) * scale
+        spread = self.spread * (scale if self.is_root else scale**2)
+        return Moments(self.counts, means, spread, self.is_root)
+
     def __add__(self, other: "Moments") -> "Moments":
         """Return the moments of both blocks together."""
         xp = namespace(self.counts)

@@ -14,6 +14,7 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like, to_host
 from dimetric._arrays.validation import ignoring_overflow
 from dimetric.linalg.psd import map_of
+from dimetric.linalg.scatter import Moments
 
 ValueAndGrad = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # A quadratic penalty of a map L: a number r for r |L|_F^2, or a matrix R for tr(L R L^T).
@@ -113,6 +114,15 @@ class Objective(ABC):
             Row indices of the batch's samples, pairs or triplets, ascending.
         """
         return None
+
+    def part(self, max_units: int) -> "Objective":
+        """Return the objective of every n-th unit, at most `max_units` in all."""
+        n = len(self.strata)
+        return self.batch(np.arange(0, n, 1 + n // max_units)) or self
+
+    def moments(self, *, root: bool) -> Moments:
+        """Return the moments of the points as one class. `root` is that of :class:`Moments`."""
+        return Moments.of_all(self.points, root=root)
 
     def in_float32(self) -> "Objective | None":
         """Return an approximation of the objective by float32 arithmetic that takes less time.

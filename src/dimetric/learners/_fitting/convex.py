@@ -11,8 +11,7 @@ from dimetric.learners._fitting.functions import loss_over
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import MapFunction, Problem, Solution
 from dimetric.linalg.psd import inverse_square_root, metric_of
-from dimetric.linalg.sample_span import least_penalty, sample_span
-from dimetric.linalg.scatter import Moments
+from dimetric.linalg.sample_span import least_penalty, span_of_moments
 from dimetric.objectives.objective import (
     Certifiable,
     Objective,
@@ -123,9 +122,9 @@ def _preconditioner(objective: Objective, ridge: Ridge) -> np.ndarray:
     curvature in A is about the same in all directions. Convex objectives then need a quarter of the
     iterations or fewer.
     """
-    X = objective.points
-    S = to_host(Moments.of_all(X, root=False).spread) / X.shape[0]
-    S += RIDGE_CURVATURE * ridge_matrix(ridge, len(S))
+    moments = objective.moments(root=False)
+    S = to_host(moments.scatter) / moments.n_samples
+    S = S + RIDGE_CURVATURE * ridge_matrix(ridge, len(S))
     deviation = np.sqrt(np.diag(S))
     deviation[deviation == 0] = 1
     # In directions without variance the gradient is a rounding error, which T must not amplify.
@@ -161,7 +160,8 @@ def certify(
         Function that returns c and G at a map.
     """
     objective, ridge = problem.objective, problem.ridge
-    B, E, Q = sample_span(objective.points)
+    moments = objective.moments(root=True)
+    B, E, Q = span_of_moments(moments, round(moments.n_samples))
     if B.shape[1] == 0:  # all samples are identical: every metric is optimal
         return Certificate(0.0, np.inf, proven=True)
 

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
-from dimetric.linalg.scatter import rounding_bounds
+from dimetric.linalg.scatter import ROUNDING_FACTOR, rounding_bounds
 from dimetric.objectives.objective import Ridge, ridge_penalty
 
 N_SAMPLES_FOR_SCALE = 1000  # about this many samples determine the centre and the scale
@@ -65,17 +65,13 @@ class Coordinates:
         The weights of the samples affect only the variances. If `rotate` is False, Q is the
         identity. `keep_outside` says whether to keep the part of L0 outside of the span.
         """
-        subset = to_host(X[:: max(1, X.shape[0] // N_SAMPLES_FOR_SCALE), :])
-        centre = np.median(subset, axis=0)
-        sizes = np.mean((subset - centre) ** 2, axis=1, dtype=np.float64) ** 0.5
-        size = float(np.median(sizes)) or float(np.mean(sizes))
-        sample_scale = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
-        rounding = sample_scale * eps(X) * float(namespace(X).max(namespace(X).abs(X)))
-        deviations = sample_scale * _robust_deviations(subset - centre, to_host(rounding_bounds(X)))
+        subset = to_host(X[subset_for_scale(X.shape[0]), :])
+        centre, sample_scale = centre_and_scale(subset)
+        bounds = to_host(rounding_bounds(X))
+        rounding = sample_scale * float(np.max(bounds)) / ROUNDING_FACTOR
+        deviations = sample_scale * _robust_deviations(subset - centre, bounds)
         X, L0 = (X - asarray_like(centre, X)) * sample_scale, L0 / sample_scale
-        variances = _variances(X, weights)
-        robust = np.where(deviations**2 < MIN_FRACTION_OF_VARIANCE * variances, deviations, np.inf)
-        spread = float(np.mean(variances)) or 1.0, np.minimum(variances, robust**2), deviations
+        spread = _spread(_variances(X, weights), deviations)
         if X.shape[0] > X.shape[1] or not rotate:
             return cls(X, L0, sample_scale, None, np.zeros(0), keep_outside, *spread)
         Q = _span(X, rounding)
@@ -84,6 +80,34 @@ class Coordinates:
         samples = namespace(X).astype(namespace(X).astype(X, Q.dtype) @ Q, X.dtype)
         outside = L0 - A0 @ basis.T
         return cls(samples, A0, sample_scale, basis, outside, keep_outside, *spread)
+
+    @classmethod
+    def of_statistics(
+        cls,
+        subset: np.ndarray,
+        L0: np.ndarray,
+        variances: np.ndarray,
+        bounds: np.ndarray,
+        *,
+        keep_outside: bool,
+    ) -> Self:
+        """Choose coordinates for samples that are not in memory. Q is the identity.
+
+        Parameters
+        ----------
+        subset : ndarray
+            The samples :func:`subset_for_scale`. `samples` is then an empty array.
+        L0 : ndarray of shape (k, d)
+            The start.
+        variances, bounds : ndarray of shape (d,)
+            The variances of all samples, and the :func:`rounding_bounds`.
+        keep_outside : bool
+            As in :meth:`of`.
+        """
+        centre, scale = centre_and_scale(subset)
+        deviations = scale * _robust_deviations(subset - centre, bounds)
+        spread = _spread(scale**2 * variances, deviations)
+        return cls(subset[:0], L0 / scale, scale, None, np.zeros(0), keep_outside, *spread)
 
     def ridge(self, weight: float, *, by_feature: bool) -> tuple[Ridge, float]:
         r"""Return the ridge of a penalty on maps, and the penalty of the dropped part of the start.
@@ -134,6 +158,25 @@ class Coordinates:
             if self.keeps_outside:
                 A = A + self.start_outside
         return A * self.sample_scale
+
+
+def subset_for_scale(n: int) -> slice:
+    """Return which of n samples in canonical order determine the centre and the scale."""
+    return slice(0, n, max(1, n // N_SAMPLES_FOR_SCALE))
+
+
+def centre_and_scale(subset: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the centre c of samples, and their scale u."""
+    centre = np.median(subset, axis=0)
+    sizes = np.mean((subset - centre) ** 2, axis=1, dtype=np.float64) ** 0.5
+    size = float(np.median(sizes)) or float(np.mean(sizes))
+    return centre, 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
+
+
+def _spread(variances: np.ndarray, deviations: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the mean variance, the variances without outliers, and the deviations."""
+    robust = np.where(deviations**2 < MIN_FRACTION_OF_VARIANCE * variances, deviations, np.inf)
+    return float(np.mean(variances)) or 1.0, np.minimum(variances, robust**2), deviations
 
 
 def _variances(X: Array, weights: np.ndarray | None) -> np.ndarray:

@@ -46,8 +46,18 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         assert supervision is not None  # iterative learners need labels, pairs or triplets
-        solver = self._solver()
         self._check_supervision(X, supervision)
+        # Objectives use their own threads, or run on an accelerator. All other products are too
+        # small for BLAS threads. Only torch on the host needs them.
+        few_threads = compat.is_numpy_array(X) or not is_host(X)
+        with one_blas_thread() if few_threads else nullcontext():
+            return self._solve(lambda: self._problem(X, supervision), progress)
+
+    def _solve(
+        self, build: Callable[[], Problem[ObjectiveT]], progress: Progress
+    ) -> dict[str, Any]:
+        """Solve the problem that ``build()`` returns. Set the attributes, return the metadata."""
+        solver = self._solver()
 
         def callback(current: Callable[[], np.ndarray], value: float, n_iter: int) -> bool:
             if self.verbose:
@@ -55,18 +65,14 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
                 report("[%s] iteration %d: objective %.6g", name, n_iter, objective)
             return progress.step(lambda: problem.attributes(current()))
 
-        # Objectives use their own threads, or run on an accelerator. All other products are too
-        # small for BLAS threads. Only torch on the host needs them.
-        few_threads = compat.is_numpy_array(X) or not is_host(X)
-        with one_blas_thread() if few_threads else nullcontext():
-            problem = self._problem(X, supervision)
-            solution = self._minimise(problem, solver, callback)
-            extra = self._extra_metadata(problem, solution)
-            if not (extra.get("gap_proven", False) and extra["gap"] <= self._used_tol()):
-                result = self._checked_for_plateau(problem, solution)
-                if result is not solution.result:
-                    solution = replace(solution, result=result)
-                    extra = self._extra_metadata(problem, solution)
+        problem = build()
+        solution = self._minimise(problem, solver, callback)
+        extra = self._extra_metadata(problem, solution)
+        if not (extra.get("gap_proven", False) and extra["gap"] <= self._used_tol()):
+            result = self._checked_for_plateau(problem, solution)
+            if result is not solution.result:
+                solution = replace(solution, result=result)
+                extra = self._extra_metadata(problem, solution)
         result = solution.result
         self._warn_if_not_converged(result, solver)
         fitted = problem.attributes(solution.map) | self._theta_attributes(solution.theta)

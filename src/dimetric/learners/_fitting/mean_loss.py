@@ -3,24 +3,26 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
-from operator import neg
+from operator import lt, neg
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows
+from dimetric._arrays.namespaces import Array, namespace, take_rows
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric._warnings import warn
-from dimetric.learners._base import NamedObjects
+from dimetric.learners._base import NamedObjects, WholeSampleValues
 from dimetric.learners._fitting.block_epochs import BlockEpochsMixin
 from dimetric.learners._fitting.coordinates import Coordinates
 from dimetric.learners._fitting.early_stopping import EarlyStopping
 from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
 from dimetric.learners._fitting.graph_term import neighbor_scatter
 from dimetric.learners._fitting.iterative import IterativeMetric
+from dimetric.learners._fitting.mean_loss_problem import problem_in
 from dimetric.learners._fitting.ordering import in_canonical_order, n_distinct
 from dimetric.learners._fitting.plateau import checked_for_plateau
 from dimetric.learners._fitting.problem import (
@@ -37,12 +39,10 @@ from dimetric.learners._fitting.start import (
     check_diagonal,
     check_rows_of_metric,
     checked_start,
-    fitted_scale,
-    fitted_theta,
     named_start,
 )
 from dimetric.linalg.row_basis import RowBasis
-from dimetric.objectives.objective import Objective, ridge_matrix
+from dimetric.objectives.objective import Objective
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import (
@@ -55,6 +55,10 @@ from dimetric.supervision.labels import (
 
 LossT = TypeVar("LossT", bound=Objective)
 MAX_RATIO = 0.1  # of features to samples, without a penalty by default
+
+
+def _uses_batches(solver: Any) -> bool:
+    return solver == "sgd" or isinstance(solver, SGD)
 
 
 class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
@@ -84,6 +88,11 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         "unlabelled": [Real, str, None],
         "unlabelled_reg": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
+    }
+    _whole_sample_values: ClassVar[WholeSampleValues] = {
+        **IterativeMetric._whole_sample_values,
+        "solver": (_uses_batches, "'lbfgs' or 'bgd', or call partial_fit with blocks"),
+        "unlabelled_reg": (partial(lt, 0), "0"),
     }
     reg: float | None
     # Whether a sample that is alone in its class has nothing to learn from.
@@ -173,35 +182,14 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             keep_outside=keep_outside,
             rotate=graph is None and not self.diagonal,
         )
-        # The ratio is 1, unless X contains coordinates of sparse samples with more features.
-        ratio = X.shape[1] / self.n_features_in_
-        weight = ratio**2 / X.shape[1]
-        by_feature = self.reg is None and not self._same_unit
-        ridge, dropped_penalty = coordinates.ridge(reg * weight, by_feature=by_feature)
-        if graph is not None:
-            unit = self.unlabelled_reg * weight * coordinates.mean_variance
-            ridge = ridge_matrix(ridge, X.shape[1]) + unit * graph
-        objective = self._objective(coordinates.samples, supervision, order)
-        if objective.is_constant:  # the ridge alone would lead to a map of 0
-            ridge = 0.0
-        if is_rescaled:
-            search = self._searches_start_scale
-            scale, theta = fitted_scale(objective, coordinates.start, ridge, search=search)
-            coordinates = coordinates.with_start_times(scale)
-        else:
-            theta = fitted_theta(objective, coordinates.start)
-        return Problem(
-            objective=objective,
-            start=coordinates.start,
-            restore=lambda L: asarray_like(coordinates.map_of_samples(L) * factor, X),
-            ridge=ridge,
+        return problem_in(
+            self,
+            coordinates,
+            lambda: self._objective(coordinates.samples, supervision, order),
             reg=reg,
-            ridge_outside=dropped_penalty,
-            sample_scale=coordinates.sample_scale * factor,
-            theta=theta,
-            preconditioner=coordinates.feature_scaling(same_unit=self._same_unit),
-            reported_objective=self._reported_objective(objective),
-            diagonal=self.diagonal,
+            graph=graph,
+            factor=factor,
+            is_rescaled=is_rescaled,
         )
 
     def _reported_objective(self, objective: LossT) -> Callable[[float], float]:
@@ -209,11 +197,26 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         return neg if self._maximises else float
 
     def _start(self, X: Array, supervision: Supervision, factor: float) -> tuple[np.ndarray, bool]:
-        """Return the initial map for samples multiplied by `factor`, and whether to rescale it.
+        """Return the initial map for samples multiplied by `factor`, and whether to rescale it."""
+        codes = supervision.codes if isinstance(supervision, Labels) else None
+        weights = relative_weights(supervision)
+
+        def named(name: str, k: int) -> tuple[str, np.ndarray]:
+            name = automatic_start(X, codes, k) if name == "auto" else name
+            options = {"weights": weights, "random_state": self.random_state}
+            return name, named_start(name, X, codes, k, **options)
+
+        return self._start_from(X.shape[1], factor, named)
+
+    def _start_from(
+        self, d: int, factor: float, named: Callable[[str, int], tuple[str, np.ndarray]]
+    ) -> tuple[np.ndarray, bool]:
+        """Return the initial map of d features, and whether to rescale it.
 
         A given start must not be rescaled, and a single class does not determine a scale.
+        ``named(init, k)`` returns the name and the map of a start with k rows.
         """
-        d, k = X.shape[1], self.n_components
+        k = self.n_components
         if k is not None and k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
         if self._solver().steps_over == "metrics":
@@ -228,18 +231,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             return start / factor, False
         if not isinstance(self.init, str):
             return checked_start(self.init, k, d, "init", diagonal=self.diagonal) / factor, False
-        codes = supervision.codes if isinstance(supervision, Labels) else None
-        name = self.init
-        if name == "auto":
-            name = "identity" if self.diagonal else automatic_start(X, codes, k or d)
-        start = named_start(
-            name,
-            X,
-            codes,
-            k or d,
-            weights=relative_weights(supervision),
-            random_state=self.random_state,
-        )
+        is_identity = self.init == "auto" and self.diagonal
+        name, start = named("identity" if is_identity else self.init, k or d)
         start = np.diag(np.diag(start)) if self.diagonal else start
         # A map by LDA has a scale of its own: the variance within classes is 1.
         is_rescaled = self._searches_start_scale or name != "lda"

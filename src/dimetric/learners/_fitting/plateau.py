@@ -7,7 +7,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import asarray_like, to_host
 from dimetric.learners._fitting.problem import Problem, Solution
-from dimetric.learners._fitting.start import representative_part, squared_size
+from dimetric.learners._fitting.start import MAX_SAMPLES_FOR_RESCALING, squared_size
 from dimetric.objectives.objective import Objective, metric_gradient, ridge_penalty
 from dimetric.solvers import Result
 from dimetric.solvers.result import (
@@ -54,7 +54,7 @@ def checked_for_plateau(
 
 def slope_in_scale(problem: Problem[LossT], solution: Solution) -> float:
     """Return the derivative of the objective with respect to the logarithm of the map's scale."""
-    slopes = _slopes(representative_part(problem.objective), solution)[0]
+    slopes = _slopes(problem.objective.part(MAX_SAMPLES_FOR_RESCALING), solution)[0]
     return float(np.sum(slopes)) + 2 * ridge_penalty(solution.map, problem.ridge)
 
 
@@ -77,7 +77,7 @@ def plateau(problem: Problem[LossT], solution: Solution, tol: float) -> str:
     tol : float
         The tolerance of the gradient.
     """
-    objective = representative_part(problem.objective)
+    objective = problem.objective.part(MAX_SAMPLES_FOR_RESCALING)
     slopes, Z = _slopes(objective, solution)
     if np.sum(np.abs(slopes)) > tol:
         return ""

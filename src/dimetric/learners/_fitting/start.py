@@ -1,7 +1,8 @@
 """The initial map of a solver."""
 
 import warnings
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_array
@@ -29,8 +30,6 @@ LDA_RIDGE = 1e-3  # `reg` of LDA if it fails without regularisation
 # Largest variance of samples mapped by LDA, whose classes have the variance 1. Beyond it, a
 # direction without variance within classes was not left out because of rounding errors.
 MAX_LDA_VARIANCE = 1e12
-
-LossT = TypeVar("LossT", bound=Objective)
 
 
 def automatic_start(X: Array, codes: np.ndarray | None, k: int) -> str:
@@ -77,11 +76,7 @@ def named_start(
     if name == "random":
         return random_generator(random_state).normal(size=(k, d))
     if name == "pca":
-        if k > min(n, d):
-            raise ValueError(
-                f"init='pca' has at most min(n_samples, n_features)={min(n, d)} rows, but the map "
-                f"has {k}. Set n_components, or use another init."
-            )
+        check_rows_of_pca(k, n, d)
         learner = PCA(n_components=k, random_state=random_state).fit(X, sample_weight=weights)
         return to_host(learner.components_).astype(np.float64)
     if codes is None:
@@ -89,12 +84,34 @@ def named_start(
             "init='lda' needs class labels, but the samples have other targets, pairs or triplets. "
             "Use init='auto', 'pca' or 'identity'."
         )
-    if k > min(d, int(codes[-1])):
+    check_rows_of_lda(k, d, int(codes[-1]) + 1)
+
+    def fit(learner: LDA) -> LDA:
+        return learner.fit(X, codes, sample_weight=weights)
+
+    def variances(L: np.ndarray) -> np.ndarray:
+        return np.var(to_host(X).astype(np.float64) @ L.T, axis=0)
+
+    return lda_with_all_rows(fit, variances, k)
+
+
+def check_rows_of_pca(k: int, n: int, d: int) -> None:
+    """Raise if ``init="pca"`` has fewer than k rows for n samples with d features."""
+    if k > min(n, d):
         raise ValueError(
-            f"init='lda' has at most min(n_classes - 1, n_features)={min(d, int(codes[-1]))} rows, "
-            f"but the map has {k}. Set n_components, or use another init."
+            f"init='pca' has at most min(n_samples, n_features)={min(n, d)} rows, but the map "
+            f"has {k}. Set n_components, or use another init."
         )
-    return to_host(_lda_with_all_rows(X, codes, k, weights).components_).astype(np.float64)
+
+
+def check_rows_of_lda(k: int, d: int, n_classes: int) -> None:
+    """Raise if ``init="lda"`` has fewer than k rows for d features."""
+    largest = min(d, n_classes - 1)
+    if k > largest:
+        raise ValueError(
+            f"init='lda' has at most min(n_classes - 1, n_features)={largest} rows, but the map "
+            f"has {k}. Set n_components, or use another init."
+        )
 
 
 def checked_start(
@@ -182,7 +199,7 @@ def fitted_scale(
         under the rescaled start is ``FIXED_SQUARED_DISTANCE``. If the start then separates the
         classes, nothing would be learned, and it is ``SEARCH_SQUARED_DISTANCE`` instead.
     """
-    subset = representative_part(objective)
+    subset = objective.part(MAX_SAMPLES_FOR_RESCALING)
     # The squared distance between two samples is on average twice that to the centre.
     size = 2 * squared_size(to_host(subset.points).astype(np.float64) @ L0.T)
     first = (SEARCH_SQUARED_DISTANCE / size) ** 0.5 if size > 0 else 1.0
@@ -214,7 +231,7 @@ def fitted_theta(objective: Objective, L0: np.ndarray) -> np.ndarray:
     """Return the extra parameters that minimise the objective at the start."""
     if not len(objective.theta):
         return objective.theta
-    subset = representative_part(objective)
+    subset = objective.part(MAX_SAMPLES_FOR_RESCALING)
     value_and_grad = on_maps(subset)
 
     def at_theta(theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -231,12 +248,6 @@ def squared_size(Z: np.ndarray) -> float:
     return float(np.median(squares)) or float(np.mean(squares))
 
 
-def representative_part(objective: LossT) -> LossT:
-    """Return the objective of every n-th sample, at most ``MAX_SAMPLES_FOR_RESCALING`` in all."""
-    n = len(objective.strata)
-    return objective.batch(np.arange(0, n, 1 + n // MAX_SAMPLES_FOR_RESCALING)) or objective
-
-
 def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:
     """Return whether any class has two distinct samples. X and codes are sorted by class."""
     same = codes[1:] == codes[:-1]
@@ -244,13 +255,24 @@ def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:
     return bool(np.any(same & differs))
 
 
-def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int, weights: np.ndarray | None) -> LDA:
-    """Return LDA with k rows. If S_w has a lower rank, a ridge is added to it."""
+def lda_with_all_rows(
+    fit: Callable[[LDA], LDA], variances: Callable[[np.ndarray], np.ndarray], k: int
+) -> np.ndarray:
+    """Return the map of LDA with k rows. If S_w has a lower rank, a ridge is added to it.
+
+    Parameters
+    ----------
+    fit : callable
+        Fits LDA to the samples.
+    variances : callable
+        Returns the variances of the samples mapped by L.
+    k : int
+        Number of rows.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        learner = LDA(n_components=k).fit(X, codes, sample_weight=weights)
-        L = to_host(learner.components_).astype(np.float64)
-        variances = np.var(to_host(X).astype(np.float64) @ L.T, axis=0)
-        if L.shape[0] < k or np.max(variances) > MAX_LDA_VARIANCE:
-            learner = LDA(n_components=k, reg=LDA_RIDGE).fit(X, codes, sample_weight=weights)
-    return learner
+        L = to_host(fit(LDA(n_components=k)).components_).astype(np.float64)
+        if L.shape[0] < k or np.max(variances(L)) > MAX_LDA_VARIANCE:
+            learner = fit(LDA(n_components=k, reg=LDA_RIDGE))
+            L = to_host(learner.components_).astype(np.float64)
+    return L

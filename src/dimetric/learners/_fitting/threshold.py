@@ -5,7 +5,7 @@ from typing import Self
 import numpy as np
 
 from dimetric._arrays.namespaces import asarray_like, eps
-from dimetric.learners._fitting.start import MAX_SAMPLES_FOR_RESCALING, representative_part
+from dimetric.learners._fitting.start import MAX_SAMPLES_FOR_RESCALING
 from dimetric.objectives.objective import Objective
 
 SLOPE_TOL = 1e-6  # one more step of the secant method then makes the slope far smaller
@@ -33,7 +33,7 @@ def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) 
     search = _ThresholdSearch(objective, L, float(theta[0]))
     search.step()
     if len(objective.strata) >= MIN_PARTS * MAX_SAMPLES_FOR_RESCALING and not search.is_done():
-        part = _ThresholdSearch(representative_part(objective), L, float(theta[0]))
+        part = _ThresholdSearch(objective.part(MAX_SAMPLES_FOR_RESCALING), L, float(theta[0]))
         part.run()
         search.continue_from(part)
     search.run()
