@@ -166,7 +166,8 @@ def main() -> None:
         warnings.simplefilter("ignore")
         for method in METHODS:
             if arguments.only.lower() in method.name.lower():
-                measured(method, {"n": 200, "d": 8, "k": 2, "c": 2}, 1)  # compiles and imports
+                # Compile and import what the smallest fit needs.
+                measured(method, BASE | {"n": method.n_samples[0]}, 1)
                 cells = [series(method, each, arguments.repeats) for each in "ndkc"]
                 print(f"| {method.name} | {' | '.join(cells)} |", flush=True)
 
