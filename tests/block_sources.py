@@ -41,8 +41,10 @@ def as_dask(kind, values, chunk):
         dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
         if values.ndim == 1:
             return dd.from_pandas(pd.Series(values), chunksize=chunk, sort=False)
-        columns = [f"x{i}" for i in range(values.shape[1])]
-        return dd.from_pandas(pd.DataFrame(values, columns=columns), chunksize=chunk, sort=False)
+        if not hasattr(values, "columns"):
+            columns = [f"x{i}" for i in range(values.shape[1])]
+            values = pd.DataFrame(values, columns=columns)
+        return dd.from_pandas(values, chunksize=chunk, sort=False)
     da = pytest.importorskip("dask.array")
     chunks = (chunk, 2) if values.ndim == 2 else chunk
     array = da.from_array(values, chunks=chunks)

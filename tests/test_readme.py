@@ -30,6 +30,7 @@ def test_examples_print_the_output_shown(page, n_examples, capsys):
         "docs/guide.md",
         "docs/methods.md",
         "docs/retrieval.md",
+        "docs/scale.md",
     ],
 )
 def test_links_lead_to_existing_files(page):

@@ -92,7 +92,7 @@ class DaskSource(Source):
         ]
         while len(parts) > 1:
             parts = [add(parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
-        total = parts[0].compute() if parts else None
+        total = _computed(parts[0]) if parts else None
         if total is None:
             raise ValueError(NO_SAMPLES)
         return total
@@ -103,8 +103,22 @@ class DaskSource(Source):
             if not numbered:
                 return [None] * len(self._samples)
             count, together = delayed_function(len), delayed_function(tuple)
-            self._lengths = together([count(X) for X in self._samples]).compute()
+            self._lengths = _computed(together([count(X) for X in self._samples]))
         return [0, *np.cumsum(self._lengths).tolist()][:-1]
+
+
+def _computed(task: Any) -> Any:
+    """Return the result of a task. Raise RuntimeError if the client closes meanwhile."""
+    try:
+        return task.compute()
+    except BaseException as error:
+        # Dask has several classes for this, one of which is not an Exception.
+        if "Cancelled" not in type(error).__name__:
+            raise
+        raise RuntimeError(
+            "The Dask client closed, or its tasks were cancelled, before the result was there. "
+            "Connect a client, and start again."
+        ) from error
 
 
 def delayed_function(function: Callable[..., Any]) -> Any:

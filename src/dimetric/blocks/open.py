@@ -15,7 +15,7 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Source | None
 
     Parameters
     ----------
-    X : Dask collection, numpy.memmap, iterator or callable
+    X : Dask collection, numpy.memmap, iterator, callable or Source
         Samples. A callable returns an iterator of blocks, see :class:`IterableSource`.
     y, sample_weight : array-like or Dask collection, optional
         Labels or targets, and weights of the samples. None if the blocks contain them.
@@ -28,6 +28,8 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None) -> Source | None
     >>> source_of(np.ones((2, 3))) is None
     True
     """
+    if isinstance(X, Source):
+        return X
     if is_dask(X):
         return DaskSource(X, y, sample_weight)
     if isinstance(X, np.memmap):

@@ -15,7 +15,7 @@ KEY_BLOCK_ROWS = 8192  # rows that are compared at once, to save memory
 SECOND_BITS = 40  # bits of the second feature in the prefix of a row
 SAMPLE_BYTES = 2**22  # size of the rows that divide the others into cells
 COLLECTED_BYTES = 2**25  # size of the rows of the wanted cells, at which they are read
-ROWS_PER_CELL = 16  # rows of a cell that divide it again
+ROWS_PER_CELL = 8  # rows of a cell that divide it again
 
 # Called as content(block, *shared). Returns the rows to sort, or None if the block has none.
 Content = Callable[..., np.ndarray | None]
@@ -83,6 +83,14 @@ class _Dividers:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __getstate__(self) -> dict[str, np.ndarray]:
+        """Return the state to send to another process, without what can be computed there."""
+        return {"rows": self.rows}
+
+    def __setstate__(self, state: dict[str, np.ndarray]) -> None:
+        """Restore the state."""
+        self.__init__(state["rows"])  # type: ignore[misc]
 
     def cells(self, rows: np.ndarray) -> np.ndarray:
         """Return the cell of each row.

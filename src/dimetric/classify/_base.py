@@ -213,6 +213,12 @@ class DistanceClassifier(ClassifierMixin, DistanceEstimator):
 
         Labels that the learner takes for missing are not classes.
         """
+        if is_dask(X):
+            raise TypeError(
+                f"{type(self).__name__} keeps its training samples, so it cannot be fitted to a "
+                "Dask collection. Fit a learner to the collection, and this classifier to the "
+                "mapped samples of some rows: then it predicts Dask collections."
+            )
         samples, labels = checked_samples_with_labels(
             self, X, y, reset=True, min_samples=self._min_samples, multi_output=multi_output
         )

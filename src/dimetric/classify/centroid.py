@@ -13,7 +13,9 @@ from dimetric._arrays.squared_distances import squared_distances
 from dimetric._arrays.validation import checked_mapped, ignoring_overflow
 from dimetric._compat import Interval, fit_method
 from dimetric.blocks.lazy import lazy_on_dask
+from dimetric.blocks.open import source_of
 from dimetric.classify._base import DistanceClassifier
+from dimetric.classify._block_centroids import fit_to_blocks
 from dimetric.classify._weights import ClassWeights, relative_weights
 from dimetric.learners._class_clusters import class_clusters
 from dimetric.objectives.centroids import group_means
@@ -35,14 +37,15 @@ class CentroidClassifier(DistanceClassifier):
         """
 
     @fit_method
-    def fit(self, X: Array, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Array, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the distance and find the centroids.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples, as a NumPy array, a pandas or polars data frame, or an array of any array-API
-            namespace.
+            Samples, as a NumPy array, a pandas or polars data frame, an array of any array-API
+            namespace, a Dask array or data frame, or a function that returns an iterator over
+            blocks ``(X, y)``. Samples in blocks need a learner that learns from blocks.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), optional
@@ -54,6 +57,9 @@ class CentroidClassifier(DistanceClassifier):
         self : object
             The fitted classifier.
         """
+        source = None if isinstance(X, np.memmap) else source_of(X, y, sample_weight)
+        if source is not None:
+            return fit_to_blocks(self, source)
         training = self._checked_training(X, y, sample_weight)
         codes, weights = training.codes, relative_weights(training.weights)
         Z = self._fit_learner(training, weights_given=sample_weight is not None)

@@ -131,6 +131,22 @@ def k_means_clusters(
     return Clusters(rows, centroids, cluster_class)
 
 
+def class_means(source: Source, rows: ClusteredRows) -> tuple[np.ndarray, float]:
+    """Return the weighted means of the classes, and the mean variance of the features."""
+    C, d = len(rows.classes), source.n_features
+    zeros = replace(rows, centroids=np.zeros((C, d)), cluster_class=np.arange(C))
+    totals, sums = source.reduce(_step, zeros).parts
+    means = sums / totals[:, None]
+    squares = source.reduce(_squares, rows, np.average(means, axis=0, weights=totals))
+    return means, float(squares / np.sum(totals) / d)
+
+
+def _squares(block: Block, rows: ClusteredRows, mean: np.ndarray) -> float:
+    X, _, weights = rows.of(block)
+    squares = np.sum((X.astype(np.float64) - mean) ** 2, axis=1)
+    return float(np.sum(squares) if weights is None else weights @ squares)
+
+
 def _step(block: Block, rows: ClusteredRows) -> JointSum:
     """Return the weight of each cluster, and the sum of the differences to its centroid."""
     assert rows.centroids is not None

@@ -89,7 +89,7 @@ class BlockLabels:
         labels = cls(getattr(learner, "unlabelled", None), getattr(learner, "class_weight", None))
         if labels.class_weight != "balanced":
             return labels
-        totals = source.reduce(_class_totals, replace(labels, class_weight=None)).totals
+        totals = class_totals(source, replace(labels, class_weight=None))
         mean = sum(totals.values()) / len(totals)
         return replace(labels, class_weight={name: mean / n for name, n in totals.items()})
 
@@ -120,6 +120,11 @@ class _ClassTotals:
         here, there = (np.array(list(each.totals)) for each in (self, other))
         names = merged_classes(here, there).tolist()
         return _ClassTotals({n: self.totals.get(n, 0) + other.totals.get(n, 0) for n in names})
+
+
+def class_totals(source: Source, labels: BlockLabels) -> dict[Any, float]:
+    """Return the sums of the weights of each class, in the order of the classes."""
+    return source.reduce(_class_totals, labels).totals
 
 
 def _class_totals(block: Block, reading: BlockLabels) -> _ClassTotals | None:
