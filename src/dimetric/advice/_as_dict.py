@@ -1,5 +1,6 @@
 """The results of a comparison as a dictionary, for JSON."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ def comparison_dict(comparison: "Comparison") -> dict[str, Any]:
         The comparison.
     """
     choice, samples = comparison.choice, comparison.samples
+    sampling = samples.table.sampling
     verdict = {
         "text": comparison.verdict,
         "learner": choice.best,
@@ -43,6 +45,7 @@ def comparison_dict(comparison: "Comparison") -> dict[str, Any]:
     return {
         "data": samples.table.name,
         "rows": len(samples.y),
+        "sampling": None if sampling is None else asdict(sampling),
         "target": samples.target,
         "target_kind": samples.task.kind,
         "target_reading": samples.reading,

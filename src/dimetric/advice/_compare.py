@@ -18,6 +18,7 @@ from dimetric.advice._seeds import seed_from
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._table import samples_from
 from dimetric.benchmark._inputs import models_of
+from dimetric.data._parquet.limit import SampleOptions, checked_max_memory
 
 __all__ = ["compare", "compare_samples"]
 
@@ -42,6 +43,7 @@ def compare(
     missing: str = "drop",
     drop: Iterable[str] = (),
     auto: bool = False,
+    max_memory: float | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
     callback: Callback | None = None,
@@ -126,6 +128,10 @@ def compare(
     auto : bool, default=False
         Whether to ignore columns that cannot be used, such as amounts in several currencies.
         Otherwise, they raise an error.
+    max_memory : float, optional
+        Memory in GB that a Parquet file may take as a data frame. A sample of 50,000 rows of a
+        larger file is used: random rows of random row groups, in proportion to the class sizes. A
+        note in the result says so. By default, an eighth of the memory of the machine.
     random_state : int, RandomState or None, default=None
         Seed for selecting samples, splitting folds and fitting learners. None chooses a random
         seed. The attribute ``random_state`` of the result contains the seed.
@@ -164,7 +170,10 @@ def compare(
     """
     _check_options(budget, n_neighbors, cv, rope)
     check_scale(scale)
-    table = samples_from(X, y, target, drop=drop, missing=missing, groups=groups, auto=auto)
+    seed = seed_from(random_state)
+    sample = SampleOptions(checked_max_memory(max_memory), seed=seed)
+    options: dict[str, Any] = {"drop": drop, "missing": missing, "groups": groups, "auto": auto}
+    table = samples_from(X, y, target, sample=sample, **options)
     samples = labelled_samples(table, cv=int(cv), missing=missing, kind=target_kind, score=score)
     return compare_samples(
         samples,
@@ -173,7 +182,7 @@ def compare(
         n_neighbors=n_neighbors if n_neighbors == "auto" else int(n_neighbors),
         scale=scale,
         rope=rope,
-        random_state=seed_from(random_state),
+        random_state=seed,
         n_jobs=n_jobs,
         callback=callback,
     )

@@ -20,7 +20,7 @@ from dimetric.advice._guidance.time_left import curve_seconds, model_seconds
 from dimetric.advice._insight import insight
 from dimetric.advice._race_options import Callback, RaceOptions
 from dimetric.advice._samples import LabelledSamples
-from dimetric.advice._show import comparison_html, comparison_text, report_record
+from dimetric.advice._show import comparison_html, comparison_text, model_about, report_record
 from dimetric.report._outcome import outcome
 from dimetric.report._records import Choice, Insight
 from dimetric.selection._curve_result import LearningCurve
@@ -255,11 +255,7 @@ class Comparison:
         """
         from dimetric.export import save
 
-        samples = self.samples
-        about = {"data": samples.table.source, "target": samples.target, "verdict": self.verdict}
-        if samples.task.is_regression:
-            about["target_kind"] = samples.task.kind
-        save(self.learner, path, about=about)
+        save(self.learner, path, about=model_about(self))
 
     def __repr__(self) -> str:
         return comparison_text(self)

@@ -9,7 +9,7 @@ from dimetric.report._records import ReportRecord
 if TYPE_CHECKING:
     from dimetric.advice._comparison import Comparison
 
-__all__ = ["comparison_html", "comparison_text", "report_record"]
+__all__ = ["comparison_html", "comparison_text", "model_about", "report_record"]
 
 REPORTED_PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
 
@@ -49,7 +49,25 @@ def report_record(comparison: "Comparison", model_file: str | None) -> ReportRec
         advice=comparison.advice,
         budget=comparison.budget,
         curve=comparison.curve,
+        sampling=_sampling(comparison),
     )
+
+
+def _sampling(comparison: "Comparison") -> str:
+    """Return from how many rows the samples were sampled, or "" if they were not."""
+    sampling = comparison.samples.table.sampling
+    return "" if sampling is None else str(sampling)
+
+
+def model_about(comparison: "Comparison") -> dict[str, str]:
+    """Return what the file of the fitted model says about the data and the verdict."""
+    samples = comparison.samples
+    about = {"data": samples.table.source, "target": samples.target, "verdict": comparison.verdict}
+    if samples.task.is_regression:
+        about["target_kind"] = samples.task.kind
+    if samples.table.sampling is not None:
+        about["sample"] = _sampling(comparison)
+    return about
 
 
 def comparison_text(comparison: "Comparison") -> str:

@@ -16,6 +16,8 @@ from dimetric.advice._table_samples import TableSamples
 from dimetric.data._columns import ReadColumns
 from dimetric.data._files import TableFile, is_file_source
 from dimetric.data._missing import is_missing
+from dimetric.data._parquet.limit import DEFAULT_SAMPLE, SampleOptions, sample_if_large
+from dimetric.data._parquet.table_sample import TableSample
 from dimetric.data._samples import samples_for_distances
 from dimetric.data._tables import open_table
 from dimetric.data._target_values import unit_problem
@@ -39,6 +41,7 @@ def read_samples(
     option_names: Mapping[str, str] | None = None,
     auto: bool = False,
     keeps_missing_target: bool = False,
+    sample: SampleOptions = DEFAULT_SAMPLE,
 ) -> TableSamples:
     """Return the rows to learn from in a file or data frame.
 
@@ -60,6 +63,8 @@ def read_samples(
     keeps_missing_target : bool, default=False
         Whether to keep rows without a target. The target then has the values of the column, in
         which None or NaN marks missing values.
+    sample : SampleOptions
+        The size from which a Parquet table is sampled, and the size of the sample.
     """
     option_names = {"extra": "groups"} | dict(option_names or {})
     if groups is not None and groups == target:
@@ -69,15 +74,12 @@ def read_samples(
     extra = [] if groups is None else [groups]
     if is_file_source(source):
         source = TableFile.open(source, header)
-    table = open_table(
-        source,
-        target,
-        drop=_without(drop, groups),
-        extra=extra,
-        needs_target=needs_target,
-        option_names=option_names,
-        auto=auto,
-    )
+    roles: dict[str, Any] = {"drop": _without(drop, groups), "extra": extra}
+    roles |= {"needs_target": needs_target, "option_names": option_names}
+    is_file = isinstance(source, TableFile)
+    if is_file:
+        source = sample_if_large(source, target, sample, **roles)
+    table = open_table(source, target, auto=auto, **roles)
     needed, others = table.target, extra
     if keeps_missing_target and table.target is not None:
         needed, others = None, [*extra, table.target]
@@ -87,7 +89,6 @@ def read_samples(
     y = samples.y
     if needed is None and table.target is not None:
         y = table.columns[table.target][samples.rows]
-    is_file = isinstance(source, TableFile)
     found = TableSamples(
         samples.columns,
         y,
@@ -99,7 +100,10 @@ def read_samples(
         records=tuple(table.records),
         unit=table.unit,
     )
-    return found if groups is None else _with_groups(found, table.columns[groups], groups, missing)
+    found = found if groups is None else _with_groups(found, table.columns[groups], groups, missing)
+    if not isinstance(source, TableSample):
+        return found
+    return found._replace(rows=source.rows[found.rows], sampling=source.sampling)
 
 
 def samples_from(
@@ -111,6 +115,7 @@ def samples_from(
     missing: str,
     groups: Any = None,
     auto: bool = False,
+    sample: SampleOptions = DEFAULT_SAMPLE,
 ) -> TableSamples:
     """Return the rows to learn from, given the arguments of :func:`dimetric.compare`.
 
@@ -126,7 +131,7 @@ def samples_from(
         As in :func:`dimetric.data.read_table`.
     groups : array-like of shape (n_samples,), str or None
         Group of each row, or the name of a column of X.
-    auto : bool, default=False
+    auto, sample
         As in :func:`read_samples`.
     """
     is_table = is_file_source(X) or isinstance(X, Mapping) or hasattr(X, "columns")
@@ -154,7 +159,9 @@ def samples_from(
     if groups is not None and column is None and is_file_source(X):
         raise ValueError("groups must be the name of a column, because X is a path.")
     if y is None:
-        table = read_samples(X, target, drop=drop, missing=missing, groups=column, auto=auto)
+        table = read_samples(
+            X, target, drop=drop, missing=missing, groups=column, auto=auto, sample=sample
+        )
     else:
         values, name = _target_values(y), str(getattr(y, "name", None) or "y")
         if is_table:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimetric.data._columns import rows_of
+from dimetric.data._parquet.sample import Sampling
 from dimetric.data._records import ColumnRecord
 
 
@@ -36,6 +37,9 @@ class TableSamples(NamedTuple):
         What is done with each column of the table that may become a feature. Empty for arrays.
     unit : str
         Unit of the target, such as "USD", or "".
+    sampling : Sampling or None
+        From how many rows and row groups the rows were sampled, if the table is too large for the
+        memory.
     """
 
     columns: Any
@@ -50,6 +54,7 @@ class TableSamples(NamedTuple):
     reducer: Any = None
     records: tuple[ColumnRecord, ...] = ()
     unit: str = ""
+    sampling: Sampling | None = None
 
     def take(self, rows: np.ndarray) -> Any:
         """Return the features of the given rows."""

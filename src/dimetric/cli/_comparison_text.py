@@ -32,6 +32,8 @@ def print_data_summary(console: "Console", samples: "LabelledSamples") -> None:
         f"[bold]{escape_markup(samples.table.name)}[/bold]: {n} rows, {counted(d, 'feature')}, "
         f"{contents} in column {escape_markup(samples.target)}"
     )
+    if samples.table.sampling is not None:
+        _print(console, f"{samples.table.sampling}")
     if is_regression:
         low, middle, high = (
             number_text(float(each)) for each in np.quantile(samples.y, [0, 0.5, 1])

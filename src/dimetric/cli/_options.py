@@ -67,6 +67,14 @@ Auto = Annotated[
         "(Default: list these columns and stop.)",
     ),
 ]
+MaxMemory = Annotated[
+    float | None,
+    typer.Option(
+        metavar="GB",
+        help="Memory that a Parquet table may take. A larger table is sampled by row groups, or "
+        "read in blocks. (Default: an eighth of the memory of the machine.)",
+    ),
+]
 ModelFile = Annotated[
     Path,
     typer.Argument(

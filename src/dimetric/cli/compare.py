@@ -17,6 +17,7 @@ from dimetric.cli._options import (
     Jobs,
     Json,
     Learners,
+    MaxMemory,
     Missing,
     Seed,
     Sheet,
@@ -26,7 +27,7 @@ from dimetric.cli._options import (
     check_choice,
     split_names,
 )
-from dimetric.cli._read import learner_from, read
+from dimetric.cli._read import learner_from, read, sample_options
 from dimetric.cli._terminal import ProgressBar, print_json
 from dimetric.cli._terminal import console as terminal_console
 
@@ -99,6 +100,7 @@ def compare(
     groups: Groups = None,
     missing: Missing = "auto",
     auto: Auto = False,
+    max_memory: MaxMemory = None,
     header: Header = None,
     sheet: Sheet = None,
     sql: Sql = None,
@@ -128,6 +130,7 @@ def compare(
         tables = [_bundled(name) for name in BUNDLED]
     else:
         source: dict[str, Any] = {"groups": groups, "sheet": sheet, "sql": sql, "auto": auto}
+        source["sample"] = sample_options(max_memory, seed)
         tables = [read(data, target, drop, missing, header, needs_target=True, **source)]
     create_folder(out)
     console = None if json else terminal_console(highlight=False)

@@ -13,6 +13,7 @@ from dimetric.cli._options import (
     Drop,
     Header,
     Json,
+    MaxMemory,
     Missing,
     Seed,
     Sheet,
@@ -26,7 +27,7 @@ from dimetric.cli._picture import (
     use_headless_backend,
     write_picture,
 )
-from dimetric.cli._read import read
+from dimetric.cli._read import read, sample_options
 from dimetric.cli._terminal import counted, print_json, print_lines, print_notes, spinner
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ def embed(
     drop: Drop = "",
     missing: Missing = "auto",
     auto: Auto = False,
+    max_memory: MaxMemory = None,
     escape_formulas: EscapeFormulas = False,
     header: Header = None,
     sheet: Sheet = None,
@@ -164,6 +166,7 @@ def embed(
         sql=sql,
         auto=auto,
         keeps_missing_target=not supervised,
+        sample=sample_options(max_memory, seed),
     )
     if table.y is not None and supervised:
         class_counts(table.y, str(table.target), "--color")

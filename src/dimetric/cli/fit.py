@@ -1,6 +1,7 @@
 """The verb ``fit``: learn a distance from a table and write the model."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from dimetric.cli._options import (
     Header,
     Json,
     LearnerOptions,
+    MaxMemory,
     Missing,
     NeighborCount,
     Seed,
@@ -23,13 +25,16 @@ from dimetric.cli._options import (
     TargetKind,
     UsageError,
     check_choice,
+    split_names,
 )
-from dimetric.cli._read import learner_from, read
+from dimetric.cli._read import learner_from, open_file, read, sample_options
 from dimetric.cli._terminal import counted, print_json, print_lines, print_notes, spinner, wrote
 
 if TYPE_CHECKING:
     from dimetric.advice._model import FittedTable
     from dimetric.advice._table import TableSamples
+    from dimetric.data._files import TableFile
+    from dimetric.data._parquet.blocks import ParquetBlocks
     from dimetric.report._task import Task
 
 MAX_SHOWN_CLASSES = 10
@@ -64,6 +69,17 @@ def fit(
     drop: Drop = "",
     missing: Missing = "auto",
     auto: Auto = False,
+    max_memory: MaxMemory = None,
+    sample_rows: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of rows that are sampled from a table larger than --max-memory: the "
+            "neighbours of new rows, and all rows for learners that cannot learn from blocks. "
+            "(Default: 50000.)",
+        ),
+    ] = None,
     header: Header = None,
     sheet: Sheet = None,
     sql: Sql = None,
@@ -76,18 +92,25 @@ def fit(
     under the learned distance. PCA, KPCA, Covariance, MDS, Isomap and LLE do
     not need a target. To find out which learner is best, use `dimetric
     compare`.
+
+    A Parquet table may be larger than memory. PCA, LDA and other learners that
+    need nothing but sums over rows learn from all rows, in blocks. Others learn
+    from a random sample of the rows.
     """
     out = model_file(out, json)
     import dimetric
     from dimetric._files import atomic_write
+    from dimetric.advice._block_model import fit_in_blocks
     from dimetric.advice._model import SCALERS, fit_table
 
     check_choice("--scale", scale, SCALERS)
     model = None if learner is None else learner_from(learner, option, seed)
     needs_target = model is None or model.__sklearn_tags__().target_tags.required
+    sample = sample_options(max_memory, seed, sample_rows)
     source: dict[str, Any] = {"needs_target": needs_target, "sheet": sheet, "sql": sql}
     with spinner("Reading the table") as show:
-        table = read(data, target, drop, missing, header, auto=auto, **source)
+        file = open_file(data, target, drop, header, sample=sample, **source)
+        table = read(file, target, drop, missing, header, auto=auto, **source)
         table, task, classes = _with_target(table, target_kind)
         if learner is None:
             model = _default_learner(task, option, seed)
@@ -96,16 +119,21 @@ def fit(
         n_rows = len(table.rows)
         if table.y is not None:
             _check_neighbor_count(k, n_rows)
+        blocks = _blocks(file, table, model, drop=drop, missing=missing, auto=auto)
         if show is not None:
-            _show_progress(model, f"Fitting {_name(model)} to {counted(n_rows, 'row')}", show)
-        options: dict[str, Any] = {"n_neighbors": k, "scale": scale, "missing": missing}
+            title = (
+                counted(n_rows, "row") if blocks is None else f"{blocks.n_rows:,} rows in blocks"
+            )
+            _show_progress(model, f"Fitting {_name(model)} to {title}", show)
+        options: dict[str, Any] = {"n_neighbors": k, "scale": scale}
+        options["is_regression"] = task.is_regression
         with atomic_write(out) as temporary:
-            fitted = fit_table(table, model, is_regression=task.is_regression, **options)
-            about = {"data": table.source, "target": table.target, "rows": n_rows}
-            if task.is_regression:
-                about["target_kind"] = task.kind
-            dimetric.save(fitted.model, temporary, about=about)
-    results = _results(out, table, task, classes, fitted)
+            if blocks is None:
+                fitted = fit_table(table, model, missing=missing, **options)
+            else:
+                fitted, n_rows, classes = fit_in_blocks(blocks, table, model, **options)
+            results = _results(out, table, task, classes, fitted, n_rows, blocks is not None)
+            dimetric.save(fitted.model, temporary, about=_about(results, table))
     if json:
         print_json(results)
     else:
@@ -154,18 +182,53 @@ def _default_learner(task: "Task", option: list[str] | None, seed: int) -> Any:
     return learner_from(name, [*defaults, *(option or [])], seed)
 
 
+def _blocks(
+    file: "TableFile",
+    table: "TableSamples",
+    model: Any,
+    *,
+    drop: str,
+    missing: str,
+    auto: bool,
+) -> "ParquetBlocks | None":
+    """Return a large table in blocks, if the learner can be fitted to them, else None."""
+    from dimetric.advice._block_model import learns_from_blocks
+    from dimetric.data._parquet.blocks import ParquetBlocks
+
+    if table.sampling is None or not learns_from_blocks(model):
+        return None
+    options: dict[str, Any] = {"missing": missing, "auto": auto}
+    return ParquetBlocks(file, table.target, drop=split_names(drop) or [], **options)
+
+
+def _about(results: dict[str, Any], table: "TableSamples") -> dict[str, Any]:
+    """Return what the model file says about the data."""
+    about = {"data": table.source, "target": table.target, "rows": results["rows"]}
+    if results["leave_one_out_r2"] is not None:
+        about["target_kind"] = results["target_kind"]
+    if results["in_blocks"] and table.y is not None:
+        about["neighbors"] = str(table.sampling)
+    elif not results["in_blocks"] and table.sampling is not None:
+        about["sample"] = str(table.sampling)
+    return about
+
+
 def _results(
     out: Path,
     table: "TableSamples",
     task: "Task",
     classes: dict[str, int],
     fitted: "FittedTable",
+    n_rows: int,
+    in_blocks: bool,
 ) -> dict[str, Any]:
     """Return the results as a dictionary, for JSON."""
     score, is_regression = fitted.leave_one_out_score, task.is_regression
     return {
         "model": out,
-        "rows": len(table.rows),
+        "rows": n_rows,
+        "in_blocks": in_blocks,
+        "sampling": None if table.sampling is None else asdict(table.sampling),
         "features": fitted.model[-1].n_features_in_,
         "target": table.target,
         "target_kind": None if table.y is None else task.kind,
@@ -216,9 +279,15 @@ def _check_neighbor_count(k: int, n_rows: int) -> None:
 
 
 def _print_results(results: dict[str, Any], name: str, k: int) -> None:
+    from dimetric.data._parquet.sample import Sampling
+
     print_notes(*results["notes"])
     rows, features, seconds = (results[each] for each in ("rows", "features", "seconds"))
-    lines = [f"{name}: {counted(rows, 'row')}, {counted(features, 'feature')}, {seconds:.1f} s"]
+    size = f"{rows:,} rows in blocks" if results["in_blocks"] else counted(rows, "row")
+    lines = [f"{name}: {size}, {counted(features, 'feature')}, {seconds:.1f} s"]
+    if results["sampling"] is not None:
+        what = "Neighbours of new rows" if results["in_blocks"] else "Fitted to"
+        lines.append(f"{what}: {Sampling(**results['sampling'])}")
     classes = results["classes"]
     if classes:
         shown = list(classes.items())[:MAX_SHOWN_CLASSES]

@@ -8,6 +8,7 @@ from ._generators import make_swiss_roll as make_swiss_roll
 from ._keel import read_keel as read_keel
 from ._named import data_set_names as data_set_names
 from ._named import load_data_set as load_data_set
+from ._parquet.blocks import ParquetBlocks as ParquetBlocks
 from ._retrieval.beir import read_beir as read_beir
 from ._retrieval.join import RetrievalData as RetrievalData
 from ._retrieval.join import read_retrieval as read_retrieval

@@ -168,6 +168,8 @@ class ReportRecord:
         Time budget in seconds, if there was one.
     curve : LearningCurve or None
         Learning curve of the chosen distance.
+    sampling : str
+        From how many rows and row groups the rows were sampled, or "".
     """
 
     name: str
@@ -192,3 +194,4 @@ class ReportRecord:
     advice: list[str] = field(default_factory=list)
     budget: float | None = None
     curve: LearningCurve | None = None
+    sampling: str = ""

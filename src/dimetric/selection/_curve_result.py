@@ -52,13 +52,15 @@ class LearningCurve:
     fit_seconds : ndarray of shape (n_sizes, n_folds)
         Time of each fit.
     n_samples : int
-        Number of all samples.
+        Number of samples for training and testing.
     test_fraction : float
         Fraction of the samples that each fold tests.
     score : str
         "accuracy", "balanced_accuracy", "f1_macro", "r2" or "mae".
     confidence : float
         Probability that the interval of a mean score contains the value that it estimates.
+    n_available : int or None
+        Number of all samples, if the `n_samples` were drawn from more samples.
     """
 
     sizes: np.ndarray
@@ -68,6 +70,7 @@ class LearningCurve:
     test_fraction: float
     score: str = "accuracy"
     confidence: float = 0.95
+    n_available: int | None = None
 
     @property
     def score_name(self) -> str:
@@ -150,6 +153,14 @@ class LearningCurve:
 
     @property
     def statement(self) -> str:
+        """Whether more training samples would help, and how many of all samples were used."""
+        if self.n_available is None:
+            return self._statement
+        drawn = f"{self.n_samples:,} of {self.n_available:,} rows were used"
+        return f"{self._statement} For this curve, {drawn}."
+
+    @property
+    def _statement(self) -> str:
         """One sentence that says whether more training samples would help."""
         helps = self.would_help
         if helps is False:

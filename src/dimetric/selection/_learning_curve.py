@@ -20,6 +20,7 @@ from dimetric.classify.knn import KNNClassifier
 from dimetric.classify.knn_regressor import KNNRegressor
 from dimetric.selection._cross_validation import require_method
 from dimetric.selection._curve_result import SCORE_NAMES, LearningCurve
+from dimetric.selection._drawn_samples import drawn_samples
 from dimetric.selection._nested_subsets import MIN_MEMBERS, nested_subsets, training_sizes
 from dimetric.selection._splits import n_rows, splits
 from dimetric.selection._weighted import fit_weighted
@@ -37,7 +38,7 @@ MIN_SIZE = 10  # of a training set
 def learning_curve(
     learner: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     sizes: int | Iterable[float] = N_SIZES,
     score: str | None = None,
@@ -46,6 +47,7 @@ def learning_curve(
     groups: Any = None,
     cv: Any = 5,
     n_repeats: int = 1,
+    max_samples: int | None = None,
     confidence: float = 0.95,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -63,8 +65,12 @@ def learning_curve(
     learner : learner, classifier, regressor, pipeline or None
         Model to evaluate. Copies are fitted. A learner without the method ``predict`` is evaluated
         by nearest neighbours under its distance. None stands for the Euclidean distance.
-    X, y : array-like of shape (n_samples, n_features) and (n_samples,)
-        Samples and their classes or numbers.
+    X : array-like of shape (n_samples, n_features), Dask collection, memory map or callable
+        Samples. A callable returns an iterator over blocks ``(X, y)``, such as
+        :class:`dimetric.data.ParquetBlocks`. Collections and blocks are read once, to draw
+        `max_samples` random samples, and are never in memory as a whole.
+    y : array-like of shape (n_samples,) or Dask collection
+        Classes or numbers of the samples. None if X yields blocks, which contain them.
     sizes : int or iterable of numbers, default=5
         Numbers of training samples, as ints, or as fractions in (0, 1] of the training samples of
         a fold. An int sets how many sizes there are. They form a geometric sequence that ends with
@@ -86,6 +92,10 @@ def learning_curve(
         default is as in :func:`cross_validate`.
     cv, n_repeats
         As in :func:`cross_validate`.
+    max_samples : int, optional
+        Number of samples that are drawn at random, for training and testing together. By default,
+        all samples of an array, and 20,000 of a Dask collection, of blocks, or of a memory map
+        larger than 256 MiB. The drawn samples do not depend on the division into blocks.
     confidence : float in (0, 1), default=0.95
         Probability that the interval of a mean score contains the value that it estimates.
     random_state : int, RandomState or None, default=None
@@ -113,6 +123,10 @@ def learning_curve(
     '2,874 training rows instead of 1,437 would probably raise the accuracy from 0.966 to 0.974 ...
     """
     _check_options(score, confidence)
+    rng = random_generator(random_state)
+    X, y, sample_weight, groups, n_available = drawn_samples(
+        X, y, sample_weight, groups, max_samples, rng
+    )
     y = np.asarray(to_host(y) if is_foreign(y) else y)
     if y.ndim != 1:
         raise ValueError(
@@ -121,7 +135,6 @@ def learning_curve(
     model, score = _model_and_score(learner, y, score, n_neighbors)
     labels = None if score in REGRESSION_SCORES else y
     weights = checked_sample_weight(sample_weight, n_rows(X))
-    rng = random_generator(random_state)
     folds, units = splits(X, y, cv, n_repeats, rng, groups=groups, stratify=labels is not None)
     n_classes = 0 if labels is None else len(np.unique(labels))
     sizes = training_sizes(
@@ -139,7 +152,14 @@ def learning_curve(
     table = np.array(results).reshape(len(sizes), len(folds), 2)
     test_fraction = float(np.mean([len(test) for _, test in folds]) / n_rows(X))
     return LearningCurve(
-        sizes, table[..., 0], table[..., 1], n_rows(X), test_fraction, score, float(confidence)
+        sizes,
+        table[..., 0],
+        table[..., 1],
+        n_rows(X),
+        test_fraction,
+        score,
+        float(confidence),
+        n_available,
     )
 
 

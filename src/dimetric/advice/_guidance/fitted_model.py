@@ -100,9 +100,10 @@ def model_description(
     by_itself = is_best and predicts(choice.learner)
     by = name if by_itself else f"{neighbors_text(n_neighbors)} under {distance}"
     model = f"The model {verb} by {by}, with {scale_text(choice.scale)}"
+    sampled = "" if samples.table.sampling is None else "sampled "
     if n_fitted == n:
-        return f"{model}, trained on all {n:,} rows."
+        return f"{model}, trained on all {n:,} {sampled}rows."
     return (
-        f"{model}, trained on a random {n_fitted:,} of {n:,} rows. Use `dimetric fit` to train on "
-        "all rows (slower)."
+        f"{model}, trained on a random {n_fitted:,} of {n:,} {sampled}rows. Use "
+        "`dimetric fit` to train on all rows (slower)."
     )

@@ -158,7 +158,8 @@ def _dropped_rows(samples: LabelledSamples) -> str:
     """Return a warning if many rows were dropped because of missing values."""
     if samples.missing != "drop":
         return ""
-    n_kept, n_all = len(samples.y), int(samples.table.rows.max()) + 1
+    n_kept, sampling = len(samples.y), samples.table.sampling
+    n_all = int(samples.table.rows.max()) + 1 if sampling is None else sampling.n_rows
     if n_all - n_kept <= MAX_DROPPED * n_all:
         return ""
     return (

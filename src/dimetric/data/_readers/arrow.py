@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from dimetric.data._readers.reader import Reader
 from dimetric.data._readers.source import InputFile
 
 BYTES_PER_CELL = 8  # size of a value in memory
+BUFFER_BYTES = 2**16  # of each column of a Parquet file that is read in batches
 MAX_LISTED_LENGTHS = 3  # of vectors, in a message
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
@@ -36,12 +38,12 @@ class ParquetReader(Reader):
 
     def nested_columns(self) -> dict[str, str]:
         """Return the columns of lists, structs, maps and bytes, and what they hold."""
-        return _nested_columns(self._schema) if _has_pyarrow() else {}
+        return _nested_columns(self._schema) if has_pyarrow() else {}
 
     def read(self, target: str | None = None) -> Any:
         """Return a data frame without nested columns."""
         library, is_pandas = frames.data_frame_library()
-        if not _has_pyarrow():  # polars does not need pyarrow
+        if not has_pyarrow():  # polars does not need pyarrow
             return library.read_parquet(self.file.path)
         from pyarrow import parquet
 
@@ -55,10 +57,7 @@ class ParquetReader(Reader):
 
     def chunks(self, string_columns: set[str], cells_per_chunk: int) -> Iterator[Any]:
         """Yield chunks of rows, as pandas data frames without nested columns."""
-        _require_pyarrow("Parquet")
-        from pyarrow import parquet
-
-        with _arrow_errors("Parquet"), parquet.ParquetFile(self.file.path) as file:
+        with open_parquet(self.file.path) as file:
             check_n_columns(file.metadata.num_columns)
             rows = max(1, cells_per_chunk // max(1, file.metadata.num_columns))
             for batch in file.iter_batches(rows, columns=_flat_names(file.schema_arrow)):
@@ -83,7 +82,7 @@ class ParquetReader(Reader):
     @cached_property
     def _schema(self) -> Any:
         library, is_pandas = frames.data_frame_library()
-        if not is_pandas and not _has_pyarrow():
+        if not is_pandas and not has_pyarrow():
             return SimpleNamespace(names=list(library.read_parquet_schema(self.file.path)))
         _require_pyarrow("Parquet")
         from pyarrow import parquet
@@ -181,7 +180,20 @@ def _matrix(column: Any, name: str) -> np.ndarray:
     return values.to_numpy().reshape(-1, lengths[0])
 
 
-def _has_pyarrow() -> bool:
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """Open a Parquet file to read batches of rows, in memory that does not grow with the file."""
+    _require_pyarrow("Parquet")
+    from pyarrow import parquet
+
+    # By default, pyarrow keeps the bytes of all row groups that it has read.
+    options = {"pre_buffer": False, "buffer_size": BUFFER_BYTES}
+    with _arrow_errors("Parquet"), parquet.ParquetFile(path, **options) as file:
+        yield file
+
+
+def has_pyarrow() -> bool:
+    """Return whether pyarrow is installed."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError:
@@ -190,7 +202,7 @@ def _has_pyarrow() -> bool:
 
 
 def _require_pyarrow(kind: str) -> None:
-    if not _has_pyarrow():
+    if not has_pyarrow():
         raise ImportError(f"Reading a {kind} file requires pyarrow: pip install pyarrow.")
 
 

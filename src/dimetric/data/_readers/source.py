@@ -80,12 +80,22 @@ def input_files(source: str | Path | Iterable[str | Path]) -> list[InputFile]:
     Parameters
     ----------
     source : path, "-", or iterable of these
-        The files. "-" is standard input, which is copied to a temporary file.
+        The files. "-" is standard input, which is copied to a temporary file. A folder stands for
+        the Parquet files in it.
     """
     paths = [source] if isinstance(source, str | Path) else list(source)
     if [str(each) for each in paths].count(STDIN) > 1:
         raise ValueError(f"{STDIN} (standard input) is given twice, but can be read only once.")
-    return [_input_file(each) for each in paths]
+    return [_input_file(each) for path in paths for each in _files_in(path)]
+
+
+def _files_in(path: str | Path) -> list[str | Path]:
+    """Return the Parquet files in a folder, or the path itself if it is no such folder."""
+    if str(path) == STDIN or not Path(path).is_dir():
+        return [path]
+    # Engines write a table as a folder of files, and names such as _SUCCESS are not tables.
+    names = sorted(each.name for each in Path(path).glob("*.parquet") if each.name[0] not in "_.")
+    return [Path(path) / each for each in names] or [path]
 
 
 def _input_file(path: str | Path) -> InputFile:
