@@ -32,6 +32,11 @@ class MappedSource(Source):
         """Return the sum of a statistic. See :meth:`Source.reduce`."""
         return self._source.reduce(_of_mapped, self._learner, stat, *shared, numbered=numbered)
 
+    def with_extra(self, of_block: Callable[..., Any], *shared: Any) -> "MappedSource":
+        """Return a source with more attributes. See :meth:`Source.with_extra`."""
+        source = self._source.with_extra(_of_mapped, self._learner, of_block, *shared)
+        return MappedSource(source, self._learner)
+
 
 def _of_mapped(block: Block, learner: Any, stat: Callable[..., Any], *shared: Any) -> Any:
     return stat(replace(block, X=learner.transform(block.X)), *shared)
