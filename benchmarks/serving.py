@@ -7,10 +7,12 @@ of the matrix product between the rows and all training samples in single precis
 tree takes less.
 
 ``python benchmarks/serving.py predict transform`` runs only these parts, ``--quick`` fewer sizes.
-The extra ``fast`` is recommended.
+``--samples 500 5000 --features 2 10 --rows 1 1000 --seconds 0.3`` chooses the sizes of the training
+set, the rows of a call and the time of a line. On a machine that does other work, set
+``OMP_NUM_THREADS=1`` and pass ``--cpu`` to measure CPU time. The extra ``fast`` is recommended.
 """
 
-import sys
+import argparse
 import tempfile
 import time
 from functools import partial
@@ -24,18 +26,36 @@ from dimetric import PCA, KNNClassifier, KNNRegressor
 from dimetric.export import load, save
 
 ALGORITHMS = ("brute", "kd_tree", "ball_tree")
-SECONDS = 0.6  # for the calls of one line, of each library
+SECONDS = 0.6  # for the calls of one line, of each library, by default
 MIN_CALLS, MAX_CALLS = 5, 300
 TRIAL_ROWS = 50  # rows that show which algorithms of scikit-learn are too slow to measure
-SIZES = [
-    (n, d)
-    for n in (500, 5_000, 20_000, 100_000)
-    for d in (2, 3, 5, 8, 10, 20, 50, 100, 300)
-    if n * d <= 10_000_000
-]
+SAMPLES, FEATURES = (500, 5_000, 20_000, 100_000), (2, 3, 5, 8, 10, 20, 50, 100, 300)
+MAX_VALUES = 10_000_000  # of a training set
 QUICK_SIZES = [(500, 10), (20_000, 3), (20_000, 10), (20_000, 20), (20_000, 50), (20_000, 300)]
 BATCHES = (1, 10, 100, 1_000, 5_000, 10_000)
 QUICK_BATCHES = (1, 100, 5_000)
+
+
+def options():
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("parts", nargs="*", help=f"some of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="measure fewer sizes")
+    parser.add_argument("--samples", nargs="+", type=int, default=SAMPLES)
+    parser.add_argument("--features", nargs="+", type=int, default=FEATURES)
+    parser.add_argument("--rows", nargs="+", type=int, help="rows of a call")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for each line")
+    parser.add_argument("--cpu", action="store_true", help="measure CPU time")
+    chosen = parser.parse_args()
+    sizes = [(n, d) for n in chosen.samples for d in chosen.features if n * d <= MAX_VALUES]
+    chosen.sizes = QUICK_SIZES if chosen.quick else sizes
+    chosen.batches = chosen.rows or (QUICK_BATCHES if chosen.quick else BATCHES)
+    return chosen
+
+
+def clock():
+    """Return the CPU time or the time, in seconds."""
+    return time.process_time() if OPTIONS.cpu else time.perf_counter()
 
 
 def seconds_in_turns(*calls):
@@ -45,13 +65,13 @@ def seconds_in_turns(*calls):
     started = time.perf_counter()
     seconds = [[] for _ in calls]
     while len(seconds[0]) < MAX_CALLS and (
-        len(seconds[0]) < MIN_CALLS or time.perf_counter() - started < SECONDS * len(calls)
+        len(seconds[0]) < MIN_CALLS or time.perf_counter() - started < OPTIONS.seconds * len(calls)
     ):
         # Each call follows every other one, because threads may disturb the next call.
         for i in np.roll(np.arange(len(calls)), len(seconds[0])):
-            before = time.perf_counter()
+            before = clock()
             calls[i]()
-            seconds[i].append(time.perf_counter() - before)
+            seconds[i].append(clock() - before)
     return [np.array(each) for each in seconds]
 
 
@@ -81,9 +101,9 @@ def fastest(models, call, Q):
     for name, model in models.items():
         for rows in sorted({min(TRIAL_ROWS, len(Q)), len(Q)}):
             call(model, Q[:rows])
-            before = time.perf_counter()
+            before = clock()
             call(model, Q[:rows])
-            took = (time.perf_counter() - before) * len(Q) / rows
+            took = (clock() - before) * len(Q) / rows
             if seconds and took > 4 * min(seconds.values()):
                 break
         seconds[name] = took
@@ -107,13 +127,13 @@ def product_seconds(X, Q):
     return seconds_in_turns(multiply)[0]
 
 
-def predict(quick):
+def predict():
     """Measure the predictions of a k-NN classifier."""
-    for n, d in QUICK_SIZES if quick else SIZES:
-        X, y, rows = data(n, d, max(BATCHES))
+    for n, d in OPTIONS.sizes:
+        X, y, rows = data(n, d, max(OPTIONS.batches))
         ours = KNNClassifier(5).fit(X, y)
         models = {a: KNeighborsClassifier(5, algorithm=a).fit(X, y) for a in ALGORITHMS}
-        for m in QUICK_BATCHES if quick else BATCHES:
+        for m in OPTIONS.batches:
             Q = rows[:m]
             name, best = fastest(models, lambda model, Q: model.predict(Q), Q)
             times = seconds_in_turns(partial(ours.predict, Q), partial(best.predict, Q))
@@ -122,13 +142,13 @@ def predict(quick):
             line(f"predict, {n:,} x {d}", m, *times, f"({name})", product_seconds(X, Q))
 
 
-def neighbors(quick):
+def neighbors():
     """Measure ``kneighbors`` of a k-NN classifier."""
-    for n, d in QUICK_SIZES if quick else SIZES[::3]:
-        X, y, rows = data(n, d, max(BATCHES))
+    for n, d in OPTIONS.sizes:
+        X, y, rows = data(n, d, max(OPTIONS.batches))
         ours = KNNClassifier(10).fit(X, y)
         models = {a: NearestNeighbors(n_neighbors=10, algorithm=a).fit(X) for a in ALGORITHMS}
-        for m in QUICK_BATCHES:
+        for m in OPTIONS.batches:
             Q = rows[:m]
             name, best = fastest(models, lambda model, Q: model.kneighbors(Q), Q)
             times = seconds_in_turns(partial(ours.kneighbors, Q), partial(best.kneighbors, Q))
@@ -137,16 +157,16 @@ def neighbors(quick):
             line(f"10 neighbours, {n:,} x {d}", m, *times, f"({name})", product_seconds(X, Q))
 
 
-def regress(quick):
+def regress():
     """Measure the predictions of a k-NN regressor, without a rival."""
-    X, y, rows = data(20_000, 50, 5_000)
+    X, y, rows = data(20_000, 50, max(OPTIONS.batches))
     model = KNNRegressor(5).fit(X, y)
-    for m in QUICK_BATCHES:
+    for m in OPTIONS.batches:
         Q = rows[:m]
         line("regression, 20,000 x 50", m, seconds_in_turns(partial(model.predict, Q))[0])
 
 
-def transform(quick):
+def transform():
     """Measure the map of PCA to 10 components."""
     for n, d in ((1, 50), (100, 50), (10_000, 50), (200_000, 50), (10_000, 300)):
         X = np.random.default_rng(0).normal(size=(max(n, 1_000), d))
@@ -157,10 +177,10 @@ def transform(quick):
         line(f"transform by PCA, {d} to 10", n, *times, limit=limit)
 
 
-def model_file(quick):
+def model_file():
     """Measure a model that was written to a file and loaded, with its first call."""
     for n, d, learner in ((20_000, 50, None), (20_000, 50, PCA(10)), (100_000, 3, None)):
-        X, y, rows = data(n, d, 5_000)
+        X, y, rows = data(n, d, max(OPTIONS.batches))
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "model.dimetric")
             save(KNNClassifier(5, learner=learner).fit(X, y), path)
@@ -172,7 +192,7 @@ def model_file(quick):
         first = time.perf_counter() - before
         name = f"loaded file, {n:,} x {d}{'' if learner is None else ', PCA(10)'}"
         print(f"{name}: load {1e3 * loaded:.0f} ms, first prediction {1e3 * first:.1f} ms")
-        for m in QUICK_BATCHES:
+        for m in OPTIONS.batches:
             Q = rows[:m]
             line(name, m, seconds_in_turns(partial(model.predict, Q))[0])
 
@@ -186,6 +206,6 @@ PARTS = {
 }
 
 if __name__ == "__main__":
-    arguments = [each for each in sys.argv[1:] if each != "--quick"]
-    for part in arguments or PARTS:
-        PARTS[part]("--quick" in sys.argv)
+    OPTIONS = options()
+    for part in OPTIONS.parts or PARTS:
+        PARTS[part]()

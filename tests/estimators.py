@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neighbors import KNeighborsRegressor, NearestNeighbors
 from sklearn.utils import get_tags
 
 from dimetric import (
@@ -72,7 +72,12 @@ VARIANTS = {
     ],
     Covariance: [{}, {"reg": 0.1}, {"identity_mix": 0.2}],
     LDA: [{}, {"n_components": 1}, {"shrinkage": 0.3}, {"shrinkage": "auto"}, {"reg": 0.1}],
-    ANMM: [{}, {"n_components": 2}, {"n_components": 1, "n_friends": 1, "n_enemies": 4}],
+    ANMM: [
+        {},
+        {"n_components": 2},
+        {"n_components": 1, "n_friends": 1, "n_enemies": 4},
+        {"search": NearestNeighbors()},
+    ],
     DMLMJ: [
         {},
         {"n_components": 2},
@@ -94,6 +99,7 @@ VARIANTS = {
         {"reg": 0.1},
         {"n_neighbors": 4, "mu": 0.7, "n_passes": 2},
         {"class_weight": "balanced", "unlabelled_reg": 0.1},
+        {"search": NearestNeighbors()},
     ],
     MCML: [{}, {"n_components": 2}, {"reg": 0.1}, {"reg": 0.1, "identity_mix": 0.3}],
     LDML: [
@@ -122,10 +128,11 @@ VARIANTS = {
         {"n_neighbors": 7, "metric": "minkowski", "metric_params": {"p": 3}, "n_components": 1},
         {"n_landmarks": 20, "random_state": 0},
         {"regressor": KNeighborsRegressor(1, algorithm="brute")},
+        {"search": NearestNeighbors(algorithm="brute")},
     ],
     LLE: [
         {"n_neighbors": 8},
-        {"n_neighbors": 8, "method": "modified"},
+        {"n_neighbors": 8, "method": "modified", "search": NearestNeighbors()},
         {"n_neighbors": 8, "method": "hessian"},
         {"n_neighbors": 8, "method": "ltsa", "eigen_solver": "arpack"},
     ],
@@ -168,6 +175,7 @@ MODELS = [
     KNNClassifier(),
     KNNClassifier(2, learner=LDA(), weights="distance"),
     KNNClassifier(learner=LDA(), weights="softmax"),
+    KNNClassifier(learner=LDA(), search=NearestNeighbors()),
     KNNRegressor(),
     KNNRegressor(learner=PCA(1), weights="distance"),
     KNNRegressor(weights="softmax"),

@@ -384,6 +384,8 @@ METADATA = {
     "identity_mix": float,
     "identity_mix_grid": list,
     "identity_mix_scores": list,
+    "search": str,
+    "search_recall": float,
     "time": float,
 }
 

@@ -13,8 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from dimetric import LMNN, Triplets
-from dimetric.learners import lmnn
-from dimetric.learners._fitting import margin_stages
+from dimetric.learners._fitting import margin_stages, target_search
 from dimetric.solvers import SGD, GradientDescent
 
 X, y = load_iris(return_X_y=True)
@@ -164,7 +163,7 @@ def test_objective_of_many_samples_is_estimated_from_mini_batches(rng):
     A, labels = overlapping(400, 4)
     with (
         patch.object(margin_stages, "MAX_TERMS_EVALUATED", 300),
-        patch.object(lmnn, "MAX_FRIENDS_SEARCHED", 50),
+        patch.object(target_search, "MAX_FRIENDS_SEARCHED", 50),
     ):
         learner = exact_lmnn(solver=SGD(batch_size=100), random_state=0, max_iter=30).fit(A, labels)
     facts = learner.metadata()

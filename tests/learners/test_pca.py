@@ -450,3 +450,25 @@ def test_samples_mapped_in_blocks_equal_centred_products(dtype, rng):
     assert Z.dtype == X.dtype
     np.testing.assert_allclose(Z, expected, rtol=0, atol=40 * np.finfo(dtype).eps)
     np.testing.assert_allclose(pca.transform(X[::-3]), expected[::-3], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("used", [True, False])
+def test_large_arrays_must_be_finite(value, used, rng):
+    X = rng.normal(size=(30_000, 4)) + 3
+    X[:, 2] *= used  # without variance, the feature has no weight in the map
+    model = PCA(2).fit(X[:100])
+    assert np.all(np.any(model.components_, axis=0)) == used
+    X[29_000, 2] = value
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        model.transform(X)
+
+
+def test_large_values_of_large_arrays(rng):
+    X = rng.normal(size=(30_000, 4))
+    model = PCA(2).fit(X)
+    X[:, 0] *= 1e306  # the sum overflows, but no mapped value
+    np.testing.assert_allclose(model.transform(X)[:50], model.transform(X[:50]), rtol=1e-12)
+    X[5] = np.finfo(np.float64).max * np.sign(model.components_[0])
+    with pytest.raises(ValueError, match="too large for float64"):
+        model.transform(X)

@@ -1,5 +1,6 @@
 """LLE: the four matrices compared with loops, unrolled sheets, and disconnected graphs."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -239,6 +240,32 @@ def test_transform_of_training_samples_matches_embedding():
     X = make_s_curve(300, random_state=0).X
     lle = LLE(n_neighbors=10).fit(X)
     assert_array_equal(lle.transform(X), lle.embedding_)
+
+
+@pytest.mark.parametrize("d", [2, 30])
+def test_new_samples_are_means_of_their_neighbours(d, rng):
+    X = rng.normal(size=(400, d)).astype(np.float32)
+    lle = LLE(n_neighbors=7).fit(X[:300])
+    for n in (1, 100):
+        samples = X[300 : 300 + n].astype(float)
+        points, Y = lle._points.astype(float), lle._coordinates
+        neighbors = metric_neighbors(samples, 7, points)[1]
+        weights = reconstruction_weights(samples, points, neighbors, lle.reg)
+        expected = np.einsum("ij,ijk->ik", weights, Y[neighbors])
+        assert_allclose(lle.transform(X[300 : 300 + n]), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_search_is_kept_but_not_pickled(rng):
+    X = rng.normal(size=(500, 3))
+    lle = LLE().fit(X[:400])
+    before, index = lle.transform(X[400:]), lle._index
+    assert lle._index is index
+    copy = pickle.loads(pickle.dumps(lle))
+    assert "_search_index" not in lle.__getstate__()
+    assert_array_equal(copy.transform(X[400:]), before)
+    lle.fit(X[100:])
+    assert lle._index is not index
+    assert_array_equal(lle.transform(X[100:]), lle.embedding_)
 
 
 # Duplicate samples and disconnected graphs

@@ -149,3 +149,31 @@ def test_numba_is_imported_only_for_much_work(monkeypatch, rng):
     assert not imported
     index.nearest(X[:1], 3)
     assert imported
+
+
+@pytest.mark.parametrize("m", [1, 7, 64])
+@pytest.mark.parametrize("n", [70, 512, 2000])
+def test_vectors_of_queries_keep_the_same_candidates(n, m, rng):
+    search = pytest.importorskip("dimetric.neighbors.compiled.query_search", exc_type=ImportError)
+    lanes = pytest.importorskip("dimetric.neighbors.compiled.query_lanes", exc_type=ImportError)
+    X = rng.integers(0, 4, size=(n, 3)).astype(float)  # with ties
+    queries = rng.integers(0, 8, size=(90, 3)) / 2
+    queries[0], queries[50] = np.nan, 1e60
+    points = EuclideanIndex(X)._product
+    A = points.scaled(queries)[0]
+    found = []
+    for keep in (search.keep_smallest_of_queries, lanes.keep_smallest_of_many):
+        squares = np.full((90, m), module.FAR_SQUARED)
+        indices = np.zeros((90, m), np.int32)
+        keep(A, points.tiles, points.norms, squares, indices, 5)
+        found.append((squares, indices))
+    assert np.all(found[0][0][1:50] < module.FAR_SQUARED)
+    assert_array_equal(*(squares for squares, _ in found))
+    assert_array_equal(*(indices for _, indices in found))
+
+
+def test_some_queries_outside_the_range_of_single_precision(way, rng):
+    X, queries = rng.normal(size=(1200, 3)), rng.normal(size=(80, 3))
+    queries[::9] *= 1e60
+    distances, _ = EuclideanIndex(X).nearest(queries, 3)
+    assert_allclose(distances, np.sort(cdist(queries, X), axis=1)[:, :3], rtol=1e-12)

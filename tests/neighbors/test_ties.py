@@ -217,3 +217,13 @@ def test_many_equal_rows_need_little_memory():
     finally:
         tracemalloc.stop()
     assert_allclose(sums, 5)
+
+
+def test_listed_points_at_equal_distance_are_in_row_order(rng):
+    X = np.unique(rng.integers(0, 5, size=(200, 3)), axis=0).astype(float)  # distinct, with ties
+    queries = np.vstack([rng.integers(0, 5, size=(60, 3)), rng.normal(size=(60, 3))])
+    distances, indices = Neighborhoods(queries, 9, X).listed(9)
+    D = cdist(queries, X)
+    order = np.argsort(D, axis=1, kind="stable")[:, :9]
+    assert_array_equal(indices[:60], order[:60])
+    assert_allclose(distances, np.take_along_axis(D, order, axis=1), rtol=1e-13)

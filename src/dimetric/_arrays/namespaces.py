@@ -16,6 +16,7 @@ from scipy import sparse
 
 MIN_PARTIAL_EIGH_SIZE = 1000  # for smaller matrices, NumPy computes all eigenpairs
 MIN_COLUMNS_PER_GROUP = 4  # for smaller groups, partitioning whole rows is faster
+MAX_PARTITIONED = 2**11  # for fewer entries, partitioning them all is faster
 
 Array = Any  # an array of any namespace; the standard defines no common base class
 
@@ -124,10 +125,9 @@ def smallest_in_rows(D: Array, k: int) -> tuple[Array, Array]:
     """
     xp = namespace(D)
     if compat.is_numpy_array(D):
-        columns = _columns_of_smallest(D, k)
-        values = np.take_along_axis(D, columns, axis=1)
-        order = np.argsort(values, axis=1)
-        return np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1)
+        columns, rows = _columns_of_smallest(D, k), np.arange(len(D))[:, None]
+        columns = columns[rows, np.argsort(D[rows, columns], axis=1)]
+        return D[rows, columns], columns
     if compat.is_torch_array(D):
         values, columns = xp.topk(D, k, dim=1, largest=False, sorted=True)
         return values, columns
@@ -143,7 +143,7 @@ def _columns_of_smallest(D: np.ndarray, k: int) -> np.ndarray:
     columns left over are partitioned. Taking minima is several times as fast as partitioning.
     """
     size = int((D.shape[1] / k) ** 0.5)  # columns in a group; balances the two partitions
-    if size < MIN_COLUMNS_PER_GROUP:
+    if size < MIN_COLUMNS_PER_GROUP or D.size <= MAX_PARTITIONED:
         return np.argpartition(D, k - 1, axis=1)[:, :k]
     n_groups = D.shape[1] // size
     # Group g has the columns g, g + n_groups, ...: minima then run over contiguous memory.

@@ -12,15 +12,19 @@ FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 MIN_FEW_SAMPLES = 20  # scikit-learn does not warn about the number of classes of fewer samples
 
 
-def is_plain(learner: Any, X: Any, *, reset: bool, min_samples: int) -> bool:
+def is_plain(
+    learner: Any, X: Any, *, reset: bool, min_samples: int, must_be_finite: bool = True
+) -> bool:
     """Return whether X is a valid NumPy array of floats, which need not be converted.
 
     If it is and `reset` is true, store the number of features in the learner. Otherwise, X must
-    have as many features as stored.
+    have as many features as stored. If `must_be_finite` is false, X may hold NaN and infinity.
     """
     if type(X) is not np.ndarray or X.dtype not in FLOATS or X.ndim != 2:
         return False
-    if len(X) < max(1, min_samples) or X.shape[1] < 1 or not is_finite(X):
+    if len(X) < max(1, min_samples) or X.shape[1] < 1:
+        return False
+    if must_be_finite and not is_finite(X):
         return False
     if reset:
         learner.__dict__.pop("feature_names_in_", None)

@@ -24,7 +24,8 @@ from dimetric.classify._softmax import RowLoss, leave_one_out_temperature, softm
 from dimetric.classify._training import Training
 from dimetric.classify._votes import Weights, weight_function
 from dimetric.classify._weights import relative_weights
-from dimetric.neighbors.metric_search import Metric, is_euclidean
+from dimetric.neighbors.approximate.search import SEARCH_PARAMETER, check_search
+from dimetric.neighbors.metric_search import Metric, check_metric, is_euclidean
 from dimetric.neighbors.queries import Queries
 from dimetric.neighbors.ties import Neighborhoods
 
@@ -49,6 +50,7 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
         "temperature": [Interval(Real, 0, None, closed="neither"), None],
         "metric": [str, callable],
         "metric_params": [dict, None],
+        **SEARCH_PARAMETER,
     }
 
     def __init__(
@@ -60,6 +62,7 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
         temperature: float | None = None,
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
+        search: Any = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.learner = learner
@@ -67,6 +70,7 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
         self.temperature = temperature
         self.metric = metric
         self.metric_params = metric_params
+        self.search = search
 
     def kneighbors(
         self,
@@ -188,8 +192,9 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
             raise
         self.n_samples_fit_ = n
         self._forget_search()
-        if self._searches_points and self.weights != "softmax":
-            self._index.build()
+        if self._searches_points and (self.weights != "softmax" or self.search is not None):
+            check_search(self.search, self._points)
+            self._build_search()
         # Attributes of weights are missing in models without weights.
         for name, value in (
             ("_vote_weights", relative_weights(training.weights)),
@@ -227,26 +232,10 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
             _check_precomputed(X, self.learner)
 
     def _check_metric(self, X: Any) -> None:
-        """Raise if the metric is unknown, lacks a parameter, or does not support sparse X."""
-        if callable(self.metric) or is_euclidean(self.metric, self.metric_params):
-            return
-        from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
-
-        names = sorted({*VALID_METRICS["brute"], "precomputed"} - {"nan_euclidean", "pyfunc"})
-        if self.metric not in names:
-            raise ValueError(
-                f"metric={self.metric!r} is unknown. Use a function or one of {', '.join(names)}."
-            )
-        if sparse.issparse(X) and self.metric not in VALID_METRICS_SPARSE["brute"]:
-            raise ValueError(
-                f"metric={self.metric!r} does not support sparse samples. Pass a dense array."
-            )
-        required = {"mahalanobis": "VI", "seuclidean": "V"}.get(self.metric)
-        if required and required not in (self.metric_params or {}):
-            raise ValueError(
-                f"metric={self.metric!r} requires metric_params={{{required!r}: ...}}, but "
-                f"metric_params={self.metric_params!r}."
-            )
+        """Raise if the metric is unknown, lacks a parameter, or does not support X or `search`."""
+        samples = X if self.learner is None else None
+        check_search(self.search, samples, self.metric, self.metric_params)
+        check_metric(X, self.metric, self.metric_params)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

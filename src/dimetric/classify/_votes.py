@@ -115,4 +115,5 @@ def most_voted(votes: np.ndarray, points: Array) -> np.ndarray:
     array([0, 0])
     """
     tolerance = VOTE_TOLERANCE * relative_tolerance(points)
-    return np.argmax(votes >= (1 - tolerance) * np.max(votes, axis=1, keepdims=True), axis=1)
+    most = np.max(np.ascontiguousarray(votes.T), axis=0)  # along long rows, which is faster
+    return np.argmax(votes >= (1 - tolerance) * most[:, None], axis=1)

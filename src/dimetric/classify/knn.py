@@ -62,6 +62,10 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         to the training samples, and `learner` must be None.
     metric_params : dict, optional
         Parameters of the metric, such as ``{"p": 3}`` for ``"minkowski"``.
+    search : ApproximateNeighbors, neighbour model or None, default=None
+        Approximate search: an :class:`~dimetric.neighbors.ApproximateNeighbors`, or an object like
+        scikit-learn's ``KNeighborsTransformer``. Tied samples share votes if they are found. None
+        searches exactly.
     class_weight : dict, "balanced", list or None, default=None
         Weights of the classes, which multiply the sample weights. A class that is not in the dict
         has the weight 1. With ``"balanced"``, all classes have the same total weight. For several
@@ -78,6 +82,10 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         Number of training samples with a label and a positive weight.
     temperature_ : float
         The temperature T, if ``weights="softmax"``.
+    search_used_ : str
+        If `search` is given: its kind, or "exact" if there are too few samples.
+    search_recall_ : float
+        If `search` is given: the fraction of neighbours that it finds, from 400 training samples.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names if X has any.
 
@@ -144,6 +152,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         temperature: float | None = None,
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
+        search: Any = None,
         class_weight: ClassWeights = None,
     ) -> None:
         super().__init__(
@@ -153,6 +162,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
             temperature=temperature,
             metric=metric,
             metric_params=metric_params,
+            search=search,
         )
         self.class_weight = class_weight
 

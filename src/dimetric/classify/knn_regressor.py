@@ -58,6 +58,10 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         to the training samples, and `learner` must be None.
     metric_params : dict, optional
         Parameters of the metric, such as ``{"p": 3}`` for ``"minkowski"``.
+    search : ApproximateNeighbors, neighbour model or None, default=None
+        Approximate search: an :class:`~dimetric.neighbors.ApproximateNeighbors`, or an object like
+        scikit-learn's ``KNeighborsTransformer``. Tied samples share weight if they are found. None
+        searches exactly.
 
     Attributes
     ----------
@@ -67,6 +71,10 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         Number of training samples with a label and a positive weight.
     temperature_ : float
         The temperature T, if ``weights="softmax"``.
+    search_used_ : str
+        If `search` is given: its kind, or "exact" if there are too few samples.
+    search_recall_ : float
+        If `search` is given: the fraction of neighbours that it finds, from 400 training samples.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names if X has any.
 

@@ -91,7 +91,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
     """
 
     metric = "euclidean"  # the metrics of the classes are applied before
-    metric_params = None
+    metric_params = search = None
     _multi_output = False
     _searches_points = False
     _min_samples = 2

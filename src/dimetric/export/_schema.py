@@ -31,10 +31,12 @@ SKLEARN_CLASSES = {
     "Normalizer": "sklearn.preprocessing",
     "SimpleImputer": "sklearn.impute",
     "VarianceThreshold": "sklearn.feature_selection",
-    "KNeighborsRegressor": "sklearn.neighbors",
-}
+} | dict.fromkeys(
+    ("KNeighborsRegressor", "KNeighborsTransformer", "NearestNeighbors"), "sklearn.neighbors"
+)
 # Classes of dimetric that a file may hold in addition to the names in dimetric.__all__.
 OWN_CLASSES = {
+    "ApproximateNeighbors": "dimetric.neighbors",
     "BregmanProjections": "dimetric.solvers",
     "FrankWolfe": "dimetric.solvers",
     "GradientDescent": "dimetric.solvers",
@@ -51,7 +53,7 @@ RECORDS = {
     "Axes": "dimetric.manifold._classical",
     "References": "dimetric.manifold._classical",
     "Configuration": "dimetric.manifold._smacof",
-    "Geodesics": "dimetric.manifold.isomap",
+    "Geodesics": "dimetric.manifold._geodesics",
     "Moments": "dimetric.linalg.scatter",
     "PrincipalCoordinates": "dimetric.linalg.classical_scaling",
 } | COLUMN_RECORDS

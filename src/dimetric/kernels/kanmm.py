@@ -11,6 +11,7 @@ from dimetric.kernels.kernel import KernelLike
 from dimetric.kernels.kernelized import KernelizedMetric
 from dimetric.learners.anmm import ANMM
 from dimetric.linalg.spectral import top_eigenvectors
+from dimetric.neighbors.approximate.log import SearchLog
 from dimetric.neighbors.roles import enemies, friends
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Supervision, checked_labels, weights_of
@@ -46,8 +47,8 @@ class KANMM(KernelizedMetric):
         "coefficients" is A.
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`.
-    identity_mix, class_weight, unlabelled
-        See :class:`~dimetric.ANMM`.
+    search, identity_mix, class_weight, unlabelled
+        See :class:`~dimetric.ANMM`. Neighbours are searched in feature space.
 
     Attributes
     ----------
@@ -85,6 +86,7 @@ class KANMM(KernelizedMetric):
         weighting: str | None = "margin",
         orthonormal: str = "map",
         kernel: KernelLike = "rbf",
+        search: Any = None,
         identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
@@ -95,6 +97,7 @@ class KANMM(KernelizedMetric):
         self.weighting = weighting
         self.orthonormal = orthonormal
         self.kernel = kernel
+        self.search = search
         self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
@@ -105,6 +108,7 @@ class KANMM(KernelizedMetric):
             n_friends=self.n_friends,
             n_enemies=self.n_enemies,
             weighting=self.weighting,
+            search=self.search,
             identity_mix=self.identity_mix,
         )
 
@@ -131,10 +135,12 @@ class KANMM(KernelizedMetric):
         labels = labels.reordered(order)
         codes = labels.codes
         Z, K = (take_rows(a, order) for a in (coordinates.compute(), self._reference_kernel(X)))
-        near = friends(Z, codes, self.n_friends, share_ties=True)
-        far = enemies(Z, codes, self.n_enemies, share_ties=True)
+        search = SearchLog(self.search)
+        near = friends(Z, codes, self.n_friends, share_ties=True, search=search)
+        far = enemies(Z, codes, self.n_enemies, share_ties=True, search=search)
         S, C = (role.difference_scatter(K, labels.weights, root=False) for role in (far, near))
         values, A = top_eigenvectors(S - C, k)
         self.components_, self.offset_ = asarray_like(A, X), asarray_like(coordinates.mean, X)
         margin = float(namespace(X).sum(values))
-        return {"n_components": k, "margin": margin, "rank": k, "kernel_rank": coordinates.rank}
+        facts = {"n_components": k, "margin": margin, "rank": k, "kernel_rank": coordinates.rank}
+        return facts | search.metadata()

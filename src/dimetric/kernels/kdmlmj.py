@@ -37,8 +37,8 @@ class KDMLMJ(KernelizedMetric):
         enemies have no influence.
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`.
-    identity_mix, class_weight, unlabelled
-        See :class:`~dimetric.DMLMJ`.
+    search, identity_mix, class_weight, unlabelled
+        See :class:`~dimetric.DMLMJ`. Neighbours are searched in feature space.
 
     Attributes
     ----------
@@ -71,6 +71,7 @@ class KDMLMJ(KernelizedMetric):
         alpha: float | str = 0.1,
         weighting: str | None = "ratio",
         kernel: KernelLike = "rbf",
+        search: Any = None,
         identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
@@ -80,6 +81,7 @@ class KDMLMJ(KernelizedMetric):
         self.alpha = alpha
         self.weighting = weighting
         self.kernel = kernel
+        self.search = search
         self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
@@ -90,5 +92,6 @@ class KDMLMJ(KernelizedMetric):
             n_neighbors=self.n_neighbors,
             alpha=self.alpha,
             weighting=self.weighting,
+            search=self.search,
             identity_mix=self.identity_mix,
         )

@@ -50,6 +50,8 @@ class KLMNN(KernelizedMetric):
     kernel : str, callable or Kernel, default="rbf"
         The kernel. See :class:`~dimetric.kernels.Kernel`. By default, 30 coordinates are used,
         because time grows with their number.
+    search : ApproximateNeighbors, neighbour model or None, default=None
+        Approximate search for targets in feature space. See :class:`~dimetric.LMNN`.
     identity_mix : float in [0, 1], "auto" or None, default=None
         Weight of the identity in the metric of the coordinates. See :class:`~dimetric.LMNN`.
     class_weight : dict, "balanced" or None, default=None
@@ -86,6 +88,7 @@ class KLMNN(KernelizedMetric):
         "n_neighbors",
         "mu",
         "n_passes",
+        "search",
         "solver",
         "max_iter",
         "tol",
@@ -115,6 +118,7 @@ class KLMNN(KernelizedMetric):
         verbose: int = 0,
         random_state: Any = None,
         kernel: KernelLike = "rbf",
+        search: Any = None,
         identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
@@ -130,6 +134,7 @@ class KLMNN(KernelizedMetric):
         self.verbose = verbose
         self.random_state = random_state
         self.kernel = kernel
+        self.search = search
         self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled

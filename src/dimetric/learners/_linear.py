@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, selected_rows
+from dimetric._arrays.plain_input import is_finite, is_plain
 from dimetric._arrays.threads import run_on_threads
 from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
 from dimetric._compat import Progress, check_same_namespace, wrap_like_input
@@ -28,7 +29,7 @@ from dimetric.linalg.psd import metric_of
 from dimetric.supervision.labels import Supervision
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of differences, which take 32 MiB in float64
-CACHE_BLOCK_ENTRIES = 2**17  # numbers in a block of centred samples, which fits a core's cache
+CACHE_BLOCK_ENTRIES = 2**16  # numbers in a block of centred samples, which fits a core's cache
 MAX_METRIC_FEATURES = 2**14  # the metric of more features takes more than 2 GiB in float64
 
 
@@ -138,16 +139,36 @@ class LinearMetric(PairScoringMixin, Learner):
         # With array_api_dispatch, scikit-learn requires X and the map to have the same namespace.
         # Without it, this check does nothing.
         check_same_namespace(X, self, attribute="components_", method="transform")
-        samples = checked_samples(self, X, reset=False)
-        L, offset = asarray_like(self.components_, samples), asarray_like(self.offset_, samples)
+        Z = self._mapped_if_finite(X)
+        if Z is None:
+            Z = checked_mapped(self._product(checked_samples(self, X, reset=False)))
+        return wrap_like_input(Z, X, self)
+
+    def _mapped_if_finite(self, X: Array) -> Array | None:
+        """Return the map of a large valid NumPy array, or None if it may not be finite.
+
+        If the map uses all features, NaN and infinity in X appear in the result. Checking only this
+        result saves reading X once more.
+        """
+        L = self.components_
+        if not isinstance(X, np.ndarray) or X.size < CACHE_BLOCK_ENTRIES:
+            return None
+        if not is_plain(self, X, reset=False, min_samples=1, must_be_finite=False):
+            return None
+        if not isinstance(L, np.ndarray) or not np.all(np.any(L, axis=0)):
+            return None
+        Z = self._product(X)
+        return Z if is_finite(Z) else None
+
+    def _product(self, X: Array) -> Array:
+        """Return L (x - o) for all rows x of X."""
+        L, offset = asarray_like(self.components_, X), asarray_like(self.offset_, X)
         with ignoring_overflow():
-            if sparse.issparse(samples):
-                Z = samples @ L.T - offset @ L.T
-            elif namespace(offset).any(offset != 0):
-                Z = _centred_product(samples, offset, L)
-            else:
-                Z = samples @ L.T
-        return wrap_like_input(checked_mapped(Z), X, self)
+            if sparse.issparse(X):
+                return X @ L.T - offset @ L.T
+            if namespace(offset).any(offset != 0):
+                return _centred_product(X, offset, L)
+            return X @ L.T
 
     @lazy_on_dask
     def inverse_transform(self, Z: Array) -> Array:
@@ -261,12 +282,13 @@ def _centred_product(X: Array, offset: Array, L: Array) -> Array:
     if not compat.is_numpy_array(X) or n <= rows:
         return (X - offset) @ L.T
     Z = np.empty((n, L.shape[0]), X.dtype)
+    weights = np.ascontiguousarray(L.T)  # BLAS has faster code for small products of such arrays
 
     def work(blocks: Iterator[slice]) -> None:
         buffer = np.empty((rows, d), X.dtype)
         for b in blocks:
             centred = np.subtract(X[b], offset, out=buffer[: b.stop - b.start])
-            np.matmul(centred, L.T, out=Z[b])
+            np.matmul(centred, weights, out=Z[b])
 
     run_on_threads(work, list(row_blocks(n, rows)), n_rows=n, shared_queue=True)
     return Z

@@ -14,6 +14,8 @@ from dimetric.learners._input import CLASS_PARAMETERS
 from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.sample_span import span_coordinates
 from dimetric.linalg.spectral import top_eigenvectors
+from dimetric.neighbors.approximate.log import SearchLog
+from dimetric.neighbors.approximate.search import SEARCH_PARAMETER
 from dimetric.neighbors.roles import enemies, friends
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Supervision, checked_labels
@@ -61,6 +63,11 @@ class ANMM(LinearMetric):
         Weights :math:`\alpha_i` of the rows of L. "margin" is the formula above. None gives
         orthonormal rows, as published. If no eigenvalue is positive, "margin" also gives
         orthonormal rows.
+    search : ApproximateNeighbors, neighbour model or None, default=None
+        Approximate search for friends and enemies: an
+        :class:`~dimetric.neighbors.ApproximateNeighbors`, or an object like scikit-learn's
+        ``KNeighborsTransformer``. Tied neighbours then do not share places. ``metadata()`` contains
+        the `search_recall`. None searches exactly.
     identity_mix : float in [0, 1], "auto" or None, default=None
         Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`,
         or within the span of L if `n_components` is set.
@@ -108,6 +115,7 @@ class ANMM(LinearMetric):
         "n_friends": [Interval(Integral, 1, None, closed="left")],
         "n_enemies": [Interval(Integral, 1, None, closed="left")],
         "weighting": [StrOptions({"margin"}), None],
+        **SEARCH_PARAMETER,
         **MIX_PARAMETER,
         **CLASS_PARAMETERS,
     }
@@ -123,6 +131,7 @@ class ANMM(LinearMetric):
         n_friends: int = 3,
         n_enemies: int = 3,
         weighting: str | None = "margin",
+        search: Any = None,
         identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
@@ -131,6 +140,7 @@ class ANMM(LinearMetric):
         self.n_friends = n_friends
         self.n_enemies = n_enemies
         self.weighting = weighting
+        self.search = search
         self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
@@ -143,9 +153,9 @@ class ANMM(LinearMetric):
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
         X, factor = rescale_for_squares(X)
         X, labels, _ = in_canonical_order(X, labels)
-        codes = labels.codes
-        near = friends(X, codes, self.n_friends, share_ties=True)
-        far = enemies(X, codes, self.n_enemies, share_ties=True)
+        codes, search = labels.codes, SearchLog(self.search)
+        near = friends(X, codes, self.n_friends, share_ties=True, search=search)
+        far = enemies(X, codes, self.n_enemies, share_ties=True, search=search)
         Z, lifted = span_coordinates(X, k)
         S, C = (role.difference_scatter(Z, labels.weights, root=False) for role in (far, near))
         values, V = top_eigenvectors(S - C, Z.shape[1])
@@ -160,6 +170,7 @@ class ANMM(LinearMetric):
             "n_components": k,
             "accumulated_eigenvalues": float(xp.sum(gains[:k])) / total if total > 0 else 1.0,
             "margin": float(xp.sum(values[:k])) / factor**2,
+            **search.metadata(),
         }
 
 

@@ -16,6 +16,8 @@ from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.sample_span import span_coordinates
 from dimetric.linalg.scatter import rounding_bounds
 from dimetric.linalg.spectral import top_ratio, whitening
+from dimetric.neighbors.approximate.log import SearchLog
+from dimetric.neighbors.approximate.search import SEARCH_PARAMETER
 from dimetric.neighbors.roles import Neighbors, enemies, friends
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Supervision, checked_labels
@@ -69,6 +71,11 @@ class DMLMJ(LinearMetric):
     weighting : {"ratio"} or None, default="ratio"
         Weights of the rows of L. "ratio" multiplies the rows by :math:`\sqrt{\lambda}`. None is the
         published method, in which :math:`L \Sigma_S L^T = I`.
+    search : ApproximateNeighbors, neighbour model or None, default=None
+        Approximate search for friends and enemies: an
+        :class:`~dimetric.neighbors.ApproximateNeighbors`, or an object like scikit-learn's
+        ``KNeighborsTransformer``. Tied neighbours then do not share places. ``metadata()`` contains
+        the `search_recall`. None searches exactly.
     identity_mix : float in [0, 1], "auto" or None, default=None
         Weight a of the identity in the metric, :math:`(1 - a) M + a\, \mathrm{tr}(M) / d\, I`,
         or within the span of L if `n_components` is set.
@@ -115,6 +122,7 @@ class DMLMJ(LinearMetric):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "weighting": [StrOptions({"ratio"}), None],
+        **SEARCH_PARAMETER,
         **MIX_PARAMETER,
         **CLASS_PARAMETERS,
     }
@@ -129,6 +137,7 @@ class DMLMJ(LinearMetric):
         n_neighbors: int = 3,
         alpha: float | str = "auto",
         weighting: str | None = "ratio",
+        search: Any = None,
         identity_mix: float | str | None = None,
         class_weight: ClassWeight = None,
         unlabelled: float | str | None = None,
@@ -137,6 +146,7 @@ class DMLMJ(LinearMetric):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.weighting = weighting
+        self.search = search
         self.identity_mix = identity_mix
         self.class_weight = class_weight
         self.unlabelled = unlabelled
@@ -149,9 +159,9 @@ class DMLMJ(LinearMetric):
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
         X, factor = rescale_for_squares(X)
         X, labels, _ = in_canonical_order(X, labels)
-        codes = labels.codes
-        near = friends(X, codes, self.n_neighbors, share_ties=True)
-        far = enemies(X, codes, self.n_neighbors, share_ties=True)
+        codes, search = labels.codes, SearchLog(self.search)
+        near = friends(X, codes, self.n_neighbors, share_ties=True, search=search)
+        far = enemies(X, codes, self.n_neighbors, share_ties=True, search=search)
         Z, lifted = span_coordinates(X, k)
         d_all = self.n_features_in_  # more than d if X holds coordinates of sparse samples
         alpha = min(MAX_ALPHA, max(MIN_ALPHA, d_all / X.shape[0]))
@@ -181,6 +191,7 @@ class DMLMJ(LinearMetric):
             "accumulated_eigenvalues": kept / total,
             "final_objective": kept / 2 - best.shape[0],
             "reg": alpha,
+            **search.metadata(),
         }
 
 

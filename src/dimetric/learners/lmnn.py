@@ -7,20 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, asarray_like, to_host
+from dimetric._arrays.namespaces import Array, asarray_like
 from dimetric._compat import Interval
 from dimetric.learners._fitting.convex import ConvexMetric, certificate_metadata
 from dimetric.learners._fitting.early_stopping import EarlyStopping
 from dimetric.learners._fitting.margin_stages import sharp_objective, solve_in_stages
-from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import (
     MapCallback,
     Problem,
     Solution,
     with_iteration_offset,
 )
+from dimetric.learners._fitting.target_search import TargetMetric
 from dimetric.objectives.margins.objective import MarginObjective
-from dimetric.objectives.margins.targets import checked_targets, nearest_targets
+from dimetric.objectives.margins.targets import checked_targets
 from dimetric.objectives.margins.triplets import TripletObjective
 from dimetric.objectives.objective import Smoothable, on_maps
 from dimetric.solvers import Result, Solver
@@ -29,11 +29,8 @@ from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Supervision, checked_labels, relative_weights
 from dimetric.supervision.triplets import Triplets
 
-# With SGD, larger classes are split into random groups of this size to search for targets.
-MAX_FRIENDS_SEARCHED = 5_000
 
-
-class LMNN(MeanLossMetric[Smoothable]):
+class LMNN(TargetMetric):
     r"""Large margin nearest neighbours (LMNN).
 
     .. math:: \min_L \frac{1}{N} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij} + \mu \sum_{j \to i}
@@ -70,6 +67,11 @@ class LMNN(MeanLossMetric[Smoothable]):
     n_passes : int, default=1
         Number of times that targets are chosen. Each pass after the first chooses them by the
         distance learned so far.
+    search : ApproximateNeighbors, neighbour model or None, default=None
+        Approximate search for targets: an :class:`~dimetric.neighbors.ApproximateNeighbors`, or an
+        object like scikit-learn's ``KNeighborsTransformer``. Tied targets then do not share places,
+        and "sgd" searches the whole class. ``metadata()`` contains the `search_recall`. None
+        searches exactly.
     diagonal : bool, default=False
         Whether L is diagonal, so that only a weight of each feature is learned.
     init : str or array of shape (n_components, n_features), default="auto"
@@ -154,16 +156,13 @@ class LMNN(MeanLossMetric[Smoothable]):
 
     _named_objects = ConvexMetric._named_objects
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MeanLossMetric._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        **TargetMetric._parameter_constraints,
         "mu": [Interval(Real, 0, 1, closed="neither")],
-        "targets": ["array-like", None],
         "n_passes": [Interval(Integral, 1, None, closed="left")],
     }
     _supervision_kinds = ("y", "triplets")
     _needs_class_neighbors = True
     _accepts_weights = True
-    _keeps_rows = True  # because `targets` holds row indices of X
     _default_tol = 1e-6
     # Chosen by experiment, see docs/results/defaults.md.
     _reg_factor = 5.0
@@ -177,6 +176,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         mu: float = 0.5,
         targets: Array | None = None,
         n_passes: int = 1,
+        search: Any = None,
         diagonal: bool = False,
         init: str | Array = "auto",
         solver: str | Solver = "lbfgs",
@@ -211,13 +211,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         self.mu = mu
         self.targets = targets
         self.n_passes = n_passes
-
-    def _select_rows(self, rows: np.ndarray) -> None:
-        if self.targets is not None:
-            targets = np.asarray(to_host(self.targets))
-            new_row = np.full(len(targets) + 1, -1)  # the last entry maps -1 to -1
-            new_row[rows] = np.arange(len(rows))
-            self.targets = new_row[targets[rows]]
+        self.search = search
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         has_triplets = isinstance(supervision, Triplets)
@@ -241,13 +235,6 @@ class LMNN(MeanLossMetric[Smoothable]):
         if self.targets is None:
             return objective(*self._nearest_targets(X, codes))
         return objective(checked_targets(self.targets, codes, order))
-
-    def _nearest_targets(self, X: Array, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the nearest neighbours of the same class, for samples sorted by class."""
-        most = MAX_FRIENDS_SEARCHED if self._solver().uses_batches else None
-        return nearest_targets(
-            X, codes, self.n_neighbors, max_group_size=most, random_state=self.random_state
-        )
 
     def _minimise(
         self, problem: Problem[Smoothable], solver: Solver, callback: MapCallback

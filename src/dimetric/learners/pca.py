@@ -33,6 +33,7 @@ from dimetric.learners._probabilistic_pca import (
 )
 from dimetric.linalg.principal_axes import PrincipalAxes, axes_by_iteration, axes_from_moments
 from dimetric.linalg.scatter import Moments
+from dimetric.linalg.single_scatter import is_accurate, single_scatter
 from dimetric.linalg.spectral import lanczos_svd, randomized_svd
 from dimetric.supervision.labels import Supervision, weights_of
 
@@ -172,8 +173,14 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
         if solver in TRUNCATED_SOLVERS:
             axes = self._truncated_axes(X, k, solver, weights)
         else:
-            moments = partial(Moments.of_all, X, weights=weights)
-            axes, solver = self._accurate_axes(lambda root: moments(root=root), k, solver, X)
+            is_simple = isinstance(X, np.ndarray) and weights is None
+
+            def moments(root: bool) -> Moments:
+                if self.svd_solver == "auto" and not root and is_simple and is_accurate(X, k):
+                    return single_scatter(X)
+                return Moments.of_all(X, weights=weights, root=root)
+
+            axes, solver = self._accurate_axes(moments, k, solver, X)
         self._fit_svd_solver = solver
         self._moments: Moments | None = None  # discard the blocks of partial_fit
         return self._set_fitted_attributes(axes.rescaled(1 / factor), X, X.shape[0])

@@ -72,7 +72,7 @@ class Moments:
         if sparse.issparse(X):
             # Centre after the product: a centred block would be dense.
             S = (X.T @ _weighted(X, weights)).toarray() - (means.T * counts) @ means
-        elif weights is None and _means_are_small(X, codes, means):
+        elif weights is None and means_are_small(X, codes, means):
             S = X.T @ X  # centring after the product saves a pass over memory
             S -= (means.T * counts) @ means
         else:
@@ -237,7 +237,7 @@ def _weighted(rows: Array, weights: Array | None) -> Array:
     return weights[:, None] * rows
 
 
-def _means_are_small(X: Array, codes: Array | None, means: Array) -> bool:
+def means_are_small(X: Array, codes: Array | None, means: Array) -> bool:
     """Return whether the means are small enough to be subtracted after the product X^T X.
 
     Subtracting larger means would cost digits. Only the first ``EXAMINED_ROWS`` rows are examined.

@@ -1,7 +1,7 @@
 """Isomap: multidimensional scaling of geodesic distances."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,9 +18,12 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import HasMethods, Interval, Progress, StrOptions
 from dimetric._warnings import warn
-from dimetric.linalg.classical_scaling import PrincipalCoordinates, principal_coordinates
+from dimetric.linalg.classical_scaling import principal_coordinates
 from dimetric.linalg.correlation import moments, residual_variance
 from dimetric.manifold._embedding import LandmarkEmbedding
+from dimetric.manifold._geodesics import Geodesics, lengths_through
+from dimetric.neighbors.approximate.log import SearchLog
+from dimetric.neighbors.approximate.search import SEARCH_PARAMETER, check_search
 from dimetric.neighbors.graph import Neighborhood
 from dimetric.neighbors.paths import geodesics
 from dimetric.supervision.labels import Supervision
@@ -28,25 +31,6 @@ from dimetric.supervision.labels import Supervision
 BLOCK_ENTRIES = 2**22  # distances per block
 MAX_DENSE_ENTRIES = 2**25  # sparse samples with at most this many entries are made dense (256 MiB)
 MAX_DOUBLE_GEODESICS = 2**23  # up to this many geodesic distances are stored in double precision
-
-
-@dataclass(frozen=True)
-class Geodesics:
-    """Data for placing new samples: geodesic distances and coordinates of the training samples.
-
-    Attributes
-    ----------
-    samples : array or sparse array of shape (n, d), or None
-        Training samples in host memory. None if distances are precomputed.
-    lengths : ndarray of shape (n, m)
-        Lengths of the shortest paths from each sample to all samples, or to m landmarks.
-    coordinates : PrincipalCoordinates
-        Coordinates of all samples, or of the landmarks.
-    """
-
-    samples: Any
-    lengths: np.ndarray
-    coordinates: PrincipalCoordinates
 
 
 class Isomap(LandmarkEmbedding):
@@ -90,6 +74,11 @@ class Isomap(LandmarkEmbedding):
         If given, compute paths only from this number of random samples, the landmarks, and place
         all others by their geodesic distances to the landmarks [2]_. Time and memory are
         O(n n_landmarks) instead of O(n^2).
+    search : ApproximateNeighbors, neighbour model or None, default=None
+        Approximate search for the `n_neighbors` nearest training samples of training samples: an
+        :class:`~dimetric.neighbors.ApproximateNeighbors`, or an object like scikit-learn's
+        ``KNeighborsTransformer``. ``metadata()`` contains the `search_recall`. None searches
+        exactly, and so does :meth:`transform`.
     regressor : regressor, optional
         If given, it is fitted to predict the embedding. New samples are then placed by its
         predictions, not by their geodesic distances.
@@ -145,6 +134,7 @@ class Isomap(LandmarkEmbedding):
         "metric": [str, callable],
         "metric_params": [dict, None],
         "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
+        **SEARCH_PARAMETER,
         "regressor": [HasMethods(["fit", "predict"]), None],
         "random_state": ["random_state"],
     }
@@ -159,6 +149,7 @@ class Isomap(LandmarkEmbedding):
         metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
         n_landmarks: int | None = None,
+        search: Any = None,
         regressor: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -169,6 +160,7 @@ class Isomap(LandmarkEmbedding):
         self.metric = metric
         self.metric_params = metric_params
         self.n_landmarks = n_landmarks
+        self.search = search
         self.regressor = regressor
         self.random_state = random_state
 
@@ -177,7 +169,9 @@ class Isomap(LandmarkEmbedding):
         unscaled = X
         X, self._factor = rescale_for_squares(X)
         samples = self._host_samples(X)
-        graph = self._neighborhood().graph(samples, connected=True)
+        check_search(self.search, samples, self.metric, self.metric_params)
+        search = SearchLog(self.search)
+        graph = replace(self._neighborhood(), search=search).graph(samples, connected=True)
         rows = self._landmark_rows(X, samples)
         n, m = X.shape[0], X.shape[0] if rows is None else len(rows)
         single = X.dtype == namespace(X).float32 or n * m > MAX_DOUBLE_GEODESICS
@@ -197,6 +191,7 @@ class Isomap(LandmarkEmbedding):
             "n_components": self.n_components,
             "smallest_eigenvalue": model.smallest / self._factor**2,
             "reconstruction_error": self.reconstruction_error(),
+            **search.metadata(),
         }
 
     @property
@@ -242,7 +237,7 @@ class Isomap(LandmarkEmbedding):
         G, model = self._map.lengths, self._map.coordinates
         rows = max(1, BLOCK_ENTRIES // (G.shape[1] * max(1, int(np.diff(links.indptr).max()))))
         blocks = row_blocks(X.shape[0], rows)
-        placed = [model.place(_lengths_through(links[b], G)) for b in blocks]
+        placed = [model.place(lengths_through(links[b], G)) for b in blocks]
         return np.concatenate(placed) / self._factor
 
     def _links(self, X: Any) -> Any:
@@ -290,6 +285,11 @@ class Isomap(LandmarkEmbedding):
                 f"Both n_neighbors and radius are provided. To use radius={self.radius}, set "
                 "n_neighbors=None."
             )
+        if self.search is not None and self.radius is not None:
+            raise ValueError(
+                f"search={self.search!r} finds the nearest neighbours, not all samples within a "
+                f"radius. Set search=None, or radius=None and n_neighbors."
+            )
         is_graph = precomputed and sparse.issparse(X)
         if self.n_neighbors is None and self.radius is None and not is_graph:
             raise ValueError("n_neighbors and radius are both None. Set one of them.")
@@ -303,17 +303,3 @@ class Isomap(LandmarkEmbedding):
                 "A precomputed graph must be square with non-negative lengths, but X has shape "
                 f"{X.shape} and minimum {X.data.min() if X.nnz else 0}."
             )
-
-
-def _lengths_through(links: Any, G: np.ndarray) -> np.ndarray:
-    """Return the lengths of the shortest paths that begin with one of the links of each sample.
-
-    A sample that equals a training sample gets exactly the path lengths of that training sample.
-    Its other links are ignored. If neighbours are tied, these links may differ from the links of
-    the training sample and give shorter paths.
-    """
-    starts = links.indptr[:-1]
-    nearest = np.minimum.reduceat(links.data, starts)
-    is_used = (links.data == 0) | np.repeat(nearest > 0, np.diff(links.indptr))
-    lengths = G[links.indices] + np.where(is_used, links.data, np.inf)[:, None]
-    return np.minimum.reduceat(lengths, starts, axis=0)

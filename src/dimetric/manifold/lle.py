@@ -20,8 +20,12 @@ from dimetric.manifold._patches import (
     reconstruction_weights,
     squared_root,
 )
+from dimetric.neighbors.approximate.log import SearchLog
+from dimetric.neighbors.approximate.search import SEARCH_PARAMETER, check_search
 from dimetric.neighbors.graph import directed
+from dimetric.neighbors.index import NeighborIndex
 from dimetric.neighbors.metric_search import metric_neighbors
+from dimetric.neighbors.ties import Neighborhoods
 from dimetric.supervision.labels import Supervision
 
 MAX_DENSE_SAMPLES = 200  # up to this many samples, all eigenvectors of a dense M are computed
@@ -68,6 +72,11 @@ class LLE(Embedding):
         M if the method is not ``"standard"``. ``"dense"`` computes all eigenvectors of a dense M.
         ``"auto"`` uses ``"dense"`` if there are at most 200 samples, or at most
         ``4 * n_components``.
+    search : ApproximateNeighbors, neighbour model or None, default=None
+        Approximate search for the neighbours of training samples: an
+        :class:`~dimetric.neighbors.ApproximateNeighbors`, or an object like scikit-learn's
+        ``KNeighborsTransformer``. ``metadata()`` contains the `search_recall`. None searches
+        exactly, and so does :meth:`transform`.
 
     Attributes
     ----------
@@ -105,6 +114,7 @@ class LLE(Embedding):
         "reg": [Interval(Real, 0, None, closed="left")],
         "method": [StrOptions({"standard", "modified", "hessian", "ltsa"})],
         "eigen_solver": [StrOptions({"auto", "arpack", "dense"})],
+        **SEARCH_PARAMETER,
     }
 
     def __init__(
@@ -115,18 +125,22 @@ class LLE(Embedding):
         reg: float = 1e-3,
         method: str = "standard",
         eigen_solver: str = "auto",
+        search: Any = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.reg = reg
         self.method = method
         self.eigen_solver = eigen_solver
+        self.search = search
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         scaled, self._factor = rescale_for_squares(X)
         points, point_of_sample = distinct_rows(np.asarray(to_host(scaled), dtype=np.float64))
         k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))
-        _, neighbors = metric_neighbors(points, k)
+        check_search(self.search, points)
+        search = SearchLog(self.search)
+        _, neighbors = metric_neighbors(points, k, search=search)
         parts = _components(neighbors)
         one_weight_vector = self.method == "modified" and k == self.n_components
         if self.method == "standard" or one_weight_vector:
@@ -143,23 +157,47 @@ class LLE(Embedding):
             error = sum(error for _, error in embedded)
         self.embedding_ = asarray_like(Y[point_of_sample], X)
         self._points, self._coordinates = asarray_like(points, X), asarray_like(Y, X)
+        _ = self._index  # stored now, because transform must not add attributes
         self.reconstruction_error_ = error
         return {
             "final_objective": self.reconstruction_error_,
             "n_components": int(self.n_components),
             "reg": self.reg,
+            **search.metadata(),
         }
 
     def _place(self, X: Array) -> Array:
         """Return the weighted means of the coordinates of the nearest training samples."""
         rescale_for_squares(X)  # raises if the dtype cannot hold squares of the values
         samples = self._factor * np.asarray(to_host(X), dtype=np.float64)
-        points = np.asarray(to_host(self._points), dtype=np.float64)
+        index = self._index
+        points = index.points
         k = min(int(self.n_neighbors), len(points) - 1)
-        distances, neighbors = metric_neighbors(samples, k, points)
+        distances, neighbors = Neighborhoods(samples, k, points, index=index).listed(k)
         weights = reconstruction_weights(samples, points, neighbors, self.reg)
         weights[distances[:, 0] == 0] = np.eye(1, k)  # a training sample keeps its coordinates
         return np.einsum("ij,ijk->ik", weights, to_host(self._coordinates)[neighbors])
+
+    @property
+    def _index(self) -> NeighborIndex:
+        """The distinct training samples. The first search of ``transform`` prepares them.
+
+        The index is built from other attributes, so pickles and model files do not hold it.
+        """
+        source, index = self.__dict__.get("_search_index", (None, None))
+        if source is not self._points:
+            index = NeighborIndex(np.asarray(to_host(self._points), dtype=np.float64))
+            self.__dict__["_search_index"] = self._points, index
+        return index
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_search_index"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "_points"):
+            _ = self._index
 
     def _embed_component(
         self, points: np.ndarray, neighbors: np.ndarray

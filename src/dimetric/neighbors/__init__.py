@@ -18,4 +18,9 @@
 - ``graph``: neighbour graphs, optionally made connected.
 - ``paths``: lengths of shortest paths in a graph.
 - ``landmarks``: a random subset of the samples that represents all of them.
+- ``approximate``: approximate neighbours with exact distances (``ApproximateNeighbors``).
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -26,7 +26,7 @@ candidate, at distance r. Then :math:`|p| < |q| + r`, so the error is less than
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import frexp
 from typing import Any
@@ -43,9 +43,11 @@ from dimetric.neighbors.euclidean_search import euclidean_neighbors
 SPARE_CANDIDATES = 4  # candidates of a product in addition to the k neighbours
 TILE_POINTS = 512  # points in a tile; the product with a block of queries fits into the cache
 BLOCK_QUERIES = 128
+LANE_QUERIES = 48  # for fewer queries, vectors of queries are too short
 MAX_PARTS = 4  # parts of the points that several threads search
 GROUP_DISTANCES = 2**18  # distances that NumPy computes at once
 MEASURED_VALUES = 2**18  # coordinates of candidates in memory at once
+COMPILED_VALUES = 2**20  # coordinates of candidates that one thread measures
 MIN_PART_NANOSECONDS = 3e6  # for less work, dividing it takes longer
 # numba takes most of a second to import, so products use it from this many distances on.
 MIN_COMPILED_DISTANCES = 2**22
@@ -93,8 +95,7 @@ class EuclideanIndex:
             return self._measured(Q, self._tree.nearest(Q, k), k)
         n, d = self._points.shape
         m = min(k + SPARE_CANDIDATES, n)
-        A, norms = self._product.scaled(Q)
-        rough, candidates = self._candidates(A, m)
+        rough, candidates, norms = self._candidates(Q, m)
         distances, indices = self._measured(Q, candidates, k)
         if m == n:
             return distances, indices
@@ -110,6 +111,26 @@ class EuclideanIndex:
                 found = euclidean_neighbors(Q[rows].astype(np.float64, copy=False), k, points)
             distances[rows], indices[rows] = self._measured(Q[rows], found[1], k)
         return distances, indices
+
+    def squared_distances(self, Q: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+        """Return the squared distances from every row of Q to its candidates, of shape (n, m)."""
+        (n_queries, m), d = candidates.shape, self._points.shape[1]
+        squares = np.empty((n_queries, m))
+        compiled = self._compiled(0)
+        measure = _measure if compiled is None else compiled.measure
+
+        def work(tasks: Iterator[slice]) -> None:
+            for b in tasks:
+                measure(Q[b], self._points, candidates[b], squares[b])
+
+        # Compiled code needs no memory for the coordinates, but starting threads takes time.
+        values = MEASURED_VALUES if compiled is None else COMPILED_VALUES
+        blocks = list(row_blocks(n_queries, max(1, values // (m * d))))
+        if len(blocks) > 1:
+            run_on_threads(work, blocks, shared_queue=True)
+        else:
+            work(iter(blocks))
+        return squares
 
     @cached_property
     def _tree(self) -> Any:
@@ -133,18 +154,21 @@ class EuclideanIndex:
     def _product(self) -> "_CentredPoints":
         return _CentredPoints(self._points)
 
-    def _candidates(self, A: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the m smallest squared distances, less the norms of the queries, and indices."""
-        n_queries, tiles = len(A), self._product.tiles
+    def _candidates(self, Q: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the candidates of queries.
+
+        These are the m smallest squared distances, less the norms of the queries, the indices of
+        their points, and the squared norms of the queries.
+        """
+        n_queries, tiles = len(Q), self._product.tiles
         n_distances = n_queries * len(self._points)
-        compiled = self._compiled(n_distances)
-        search = _keep_smallest if compiled is None else compiled.keep_smallest_of_queries
+        search = self._selection(n_queries, m, n_distances)
         # A few queries are divided by points instead, so that several threads share the work.
-        time = n_distances * _nanoseconds_per_distance(A.shape[1])
+        time = n_distances * _nanoseconds_per_distance(Q.shape[1])
         n_parts = max(1, int(min(time / MIN_PART_NANOSECONDS, MAX_PARTS, len(tiles))))
         n_parts = n_parts if n_queries <= BLOCK_QUERIES else 1
         rough = np.full((n_parts, n_queries, m), FAR_SQUARED)
-        indices = np.zeros((n_parts, n_queries, m), np.int32)
+        indices, query_norms = np.zeros((n_parts, n_queries, m), np.int32), np.empty(n_queries)
         tasks = [
             (part, tiles_of_part, b)
             for part, tiles_of_part in enumerate(row_blocks(len(tiles), -(-len(tiles) // n_parts)))
@@ -154,12 +178,22 @@ class EuclideanIndex:
         def work(tasks: Iterator[tuple[int, slice, slice]]) -> None:
             for part, t, b in tasks:
                 norms, first = self._product.norms[t], t.start * TILE_POINTS
-                search(A[b], tiles[t], norms, rough[part, b], indices[part, b], first)
+                A, query_norms[b] = self._product.scaled(Q[b])
+                search(A, tiles[t], norms, rough[part, b], indices[part, b], first)
 
         run_on_threads(work, tasks, shared_queue=True)
-        if n_parts == 1:
-            return rough[0], indices[0]
-        return _merged(rough, indices)
+        near = (rough[0], indices[0]) if n_parts == 1 else _merged(rough, indices)
+        return *near, query_norms
+
+    def _selection(self, n_queries: int, m: int, n_distances: int) -> Callable[..., None]:
+        """Return the fastest function that keeps the m smallest distances of each query."""
+        compiled = self._compiled(n_distances)
+        if compiled is None:
+            return _keep_smallest
+        lanes = import_compiled("query_lanes")
+        if lanes is None or n_queries < LANE_QUERIES or m > TILE_POINTS // lanes.GROUP_POINTS:
+            return compiled.keep_smallest_of_queries
+        return lanes.keep_smallest_of_many
 
     def _compiled(self, n_distances: int) -> Any:
         """Return the module that needs numba, or None. It is not imported for little work."""
@@ -173,24 +207,23 @@ class EuclideanIndex:
         self, Q: np.ndarray, candidates: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the distances and indices of the k nearest candidates of every row of Q."""
-        (n_queries, m), d = candidates.shape, self._points.shape[1]
-        squares = np.empty((n_queries, m))
-        compiled = self._compiled(0)
-        measure = _measure if compiled is None else compiled.measure
-
-        def work(tasks: Iterator[slice]) -> None:
-            for b in tasks:
-                measure(Q[b], self._points, candidates[b], squares[b])
-
-        rows = max(1, MEASURED_VALUES // (m * d))
-        if n_queries <= rows:
-            work(iter([slice(0, n_queries)]))
-        else:
-            run_on_threads(work, list(row_blocks(n_queries, rows)), shared_queue=True)
+        squares = self.squared_distances(Q, candidates)
         order = np.argsort(squares, axis=1, kind="stable")[:, :k]
-        rows_of_order = np.arange(n_queries)[:, None]
-        distances = np.sqrt(squares[rows_of_order, order])
-        return distances, candidates[rows_of_order, order].astype(np.int64)
+        order += candidates.shape[1] * np.arange(len(Q))[:, None]  # faster than a pair of indices
+        return np.sqrt(squares.take(order)), candidates.take(order).astype(np.int64)
+
+
+def centre_and_scale(points: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the mean of points, and a power of two that scales centred points to at most 1.
+
+    Examples
+    --------
+    >>> centre_and_scale(np.array([[1.0], [7.0]]))
+    (array([4.]), 0.25)
+    """
+    centre = points.mean(axis=0, dtype=np.float64)
+    largest = max(np.max(points.max(axis=0) - centre), np.max(centre - points.min(0)))
+    return centre, 2.0 ** min(-frexp(float(largest))[1], 1023)
 
 
 class _CentredPoints:
@@ -201,10 +234,7 @@ class _CentredPoints:
 
     def __init__(self, points: np.ndarray) -> None:
         n, d = points.shape
-        self.centre = points.mean(axis=0, dtype=np.float64)
-        largest = max(np.max(points.max(axis=0) - self.centre), np.max(self.centre - points.min(0)))
-        # A power of two that scales all values into the range of single precision.
-        self.scale = 2.0 ** min(-frexp(float(largest))[1], 1023)
+        self.centre, self.scale = centre_and_scale(points)
         n_tiles = -(-n // TILE_POINTS)
         self.tiles = np.zeros((n_tiles, d, TILE_POINTS), np.float32)
         self.norms = np.full((n_tiles, TILE_POINTS), FAR_SQUARED)
@@ -215,9 +245,12 @@ class _CentredPoints:
 
     def scaled(self, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return -2 times the centred and rescaled queries, and their squared norms."""
+        A = np.empty(Q.shape, np.float32)
         with np.errstate(over="ignore"):
-            Q = (Q - self.centre) * self.scale
-            return (-2 * Q).astype(np.float32, order="C"), squared_norms(Q)
+            Q = Q - self.centre
+            Q *= self.scale
+            np.multiply(Q, -2, out=A, casting="same_kind")
+            return A, squared_norms(Q)
 
 
 def _keep_smallest(

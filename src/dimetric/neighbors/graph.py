@@ -16,6 +16,7 @@ from scipy.sparse import csgraph
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.row_order import canonical_order
 from dimetric._warnings import warn
+from dimetric.neighbors.approximate.log import SearchLog
 from dimetric.neighbors.bridges import bridged
 from dimetric.neighbors.metric_search import (
     Metric,
@@ -42,12 +43,15 @@ class Neighborhood:
     metric, metric_params
         A metric of scikit-learn and its parameters. With ``"precomputed"``, X holds distances or
         is a sparse graph.
+    search : SearchLog, optional
+        An approximate search in Euclidean distance for the edges of :meth:`graph`.
     """
 
     n_neighbors: int | None
     radius: float | None = None
     metric: Metric = "euclidean"
     metric_params: dict[str, Any] | None = None
+    search: SearchLog | None = None
 
     def graph(self, X: Any, *, connected: bool = False) -> Graph:
         """Return the undirected graph of all samples.
@@ -98,7 +102,12 @@ class Neighborhood:
             queries = None if points is None else X
             return sparse.csr_array(model.radius_neighbors_graph(queries, self.radius, "distance"))
         distances, indices = metric_neighbors(
-            X, self.n_neighbors, points, metric=metric, metric_params=params
+            X,
+            self.n_neighbors,
+            points,
+            metric=metric,
+            metric_params=params,
+            search=self.search,
         )
         return directed(indices, distances, X.shape[0] if points is None else points.shape[0])
 

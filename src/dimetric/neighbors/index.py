@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dimetric._arrays.namespaces import Array, is_foreign
+from dimetric._arrays.namespaces import Array, is_foreign, to_host
 from dimetric._arrays.row_order import EqualRows, equal_rows
+from dimetric.neighbors.approximate.index import ApproximateIndex
+from dimetric.neighbors.approximate.search import is_approximate
 from dimetric.neighbors.euclidean_index import EuclideanIndex
 from dimetric.neighbors.metric_search import Metric, is_euclidean
 from dimetric.neighbors.queries import norms_of, varying_features
@@ -26,6 +28,8 @@ class NeighborIndex:
         A metric of :class:`sklearn.neighbors.NearestNeighbors` and its parameters.
     is_mapped : bool, default=False
         Whether a learner mapped the points.
+    search : ApproximateNeighbors, neighbour model or None, default=None
+        An approximate search in Euclidean distance. By default, the search is exact.
 
     Attributes
     ----------
@@ -48,17 +52,23 @@ class NeighborIndex:
         metric_params: dict[str, Any] | None = None,
         *,
         is_mapped: bool = False,
+        search: Any = None,
     ) -> None:
-        self.points = points
+        self.points, self.search = points, search
         self.metric, self.metric_params = metric, metric_params
         self.is_mapped = is_mapped
         self.values: Any = None
         self._totals: tuple[Any, Any] = None, None  # values, and their totals
 
     @property
-    def settings(self) -> tuple[Any, Any, Any]:
-        """The points, the metric and its parameters."""
-        return self.points, self.metric, self.metric_params
+    def settings(self) -> tuple[Any, Any, Any, Any]:
+        """The points, the metric and its parameters, and the approximate search."""
+        return self.points, self.metric, self.metric_params, self.search
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether the search is approximate."""
+        return isinstance(self.euclidean, ApproximateIndex)
 
     def build(self) -> None:
         """Prepare the search now. Otherwise the first search prepares it."""
@@ -98,8 +108,10 @@ class NeighborIndex:
         return varying_features(self.points)
 
     @cached_property
-    def euclidean(self) -> EuclideanIndex | None:
-        """The search among dense points on the host in Euclidean distance."""
+    def euclidean(self) -> EuclideanIndex | ApproximateIndex | None:
+        """The search among dense points in Euclidean distance, on the host or approximate."""
+        if is_approximate(self.search, self.distinct.shape[0]):
+            return ApproximateIndex(to_host(self.distinct), self.search)
         if (
             not is_euclidean(self.metric, self.metric_params)
             or sparse.issparse(self.points)

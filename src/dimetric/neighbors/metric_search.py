@@ -1,7 +1,7 @@
 """Exact neighbours under any metric, on the host, by the fastest method that applies."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +10,9 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.threads import run_on_threads
 from dimetric.neighbors.compiled import import_compiled
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
+
+if TYPE_CHECKING:
+    from dimetric.neighbors.approximate.log import SearchLog
 
 Metric = str | Callable[..., float]
 
@@ -30,13 +33,14 @@ def metric_neighbors(
     *,
     metric: Metric = "euclidean",
     metric_params: dict[str, Any] | None = None,
+    search: "SearchLog | None" = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest points of every row of X under any metric, nearest first.
 
-    The search is exact. For Euclidean distances between dense samples it uses a tree if there are
-    few features, and matrix products otherwise. These are compiled by numba if it is installed, and
-    computed by :func:`~dimetric.neighbors.euclidean_search.euclidean_neighbors` otherwise. In all
-    other cases it uses scikit-learn.
+    By default, the search is exact. For Euclidean distances between dense samples it uses a tree if
+    there are few features, and matrix products otherwise. These are compiled by numba if it is
+    installed, and computed by :func:`~dimetric.neighbors.euclidean_search.euclidean_neighbors`
+    otherwise. In all other cases it uses scikit-learn.
 
     Parameters
     ----------
@@ -48,6 +52,9 @@ def metric_neighbors(
         Points to search. By default, X is searched, and a row is not its own neighbour.
     metric, metric_params
         A metric of :class:`sklearn.neighbors.NearestNeighbors` and its parameters.
+    search : SearchLog, optional
+        An approximate search in Euclidean distance. It is used if X itself is searched and has
+        enough rows.
 
     Returns
     -------
@@ -67,6 +74,9 @@ def metric_neighbors(
         raise ValueError(
             f"n_neighbors={k} must be at most the number of other samples, {available}."
         )
+    if search is not None and points is None and search.is_approximate(available + 1):
+        distances, indices = search.nearest_others(X, k)
+        return distances.astype(X.dtype, copy=False), indices
     if not is_euclidean(metric, metric_params) or sparse.issparse(X):
         model = nearest_neighbors_model(metric, metric_params).fit(X if points is None else points)
         return model.kneighbors(None if points is None else X, k)
@@ -124,6 +134,27 @@ def nearest_neighbors_model(metric: Metric, metric_params: dict[str, Any] | None
     other_params = dict(metric_params or {})
     p = other_params.pop("p", 2)
     return NearestNeighbors(metric=metric, p=p, metric_params=other_params or None)
+
+
+def check_metric(X: Any, metric: Metric, metric_params: dict[str, Any] | None) -> None:
+    """Raise if a metric is unknown, lacks a parameter, or does not support sparse X."""
+    if callable(metric) or is_euclidean(metric, metric_params):
+        return
+    from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
+
+    names = sorted({*VALID_METRICS["brute"], "precomputed"} - {"nan_euclidean", "pyfunc"})
+    if metric not in names:
+        raise ValueError(
+            f"metric={metric!r} is unknown. Use a function or one of {', '.join(names)}."
+        )
+    if sparse.issparse(X) and metric not in VALID_METRICS_SPARSE["brute"]:
+        raise ValueError(f"metric={metric!r} does not support sparse samples. Pass a dense array.")
+    required = {"mahalanobis": "VI", "seuclidean": "V"}.get(metric)
+    if required and required not in (metric_params or {}):
+        raise ValueError(
+            f"metric={metric!r} requires metric_params={{{required!r}: ...}}, but "
+            f"metric_params={metric_params!r}."
+        )
 
 
 def is_euclidean(metric: Metric, metric_params: dict[str, Any] | None) -> bool:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from dimetric._arrays.row_order import EqualRows
+
 MAX_GATHERED_VALUES = 2**20  # values of neighbours in memory at once
 
 
@@ -48,6 +50,46 @@ class NeighborBlock:
         first, last = self.ranks
         return self.distances[(first < k) & (last >= k)]
 
+    def listed(self, k: int, n: int, equal: EqualRows | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest points of each query, by distance, then by row number.
+
+        Parameters
+        ----------
+        k : int
+            Number of neighbours.
+        n : int
+            Number of points to return: k, or k + 1 if each query is among its points.
+        equal : EqualRows or None
+            Groups of equal points, if the points of the block are such groups.
+
+        Returns
+        -------
+        distances, points : ndarray of shape (b, n)
+        """
+        if self.width is not None:
+            return self._listed_rows(n, self.width)
+        points, values, owners = self.points, self.distances, self.owners
+        if equal is not None:
+            counts = np.minimum(equal.counts[points], n)
+            counts = np.where(values <= self.kth(k)[owners], counts, 0)
+            points = equal.members(points, counts)
+            values, owners = np.repeat(values, counts), np.repeat(owners, counts)
+        order = np.lexsort((points, values, owners))
+        starts = np.searchsorted(owners, np.arange(len(self.queries)))
+        order = order[starts[:, None] + np.arange(n)]
+        return values[order], points[order]
+
+    def _listed_rows(self, n: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the n nearest points of each query, if all have `width` entries."""
+        D, points = self.distances.reshape(-1, width), self.points.reshape(-1, width)
+        # Only points at equal distance can be in the wrong order.
+        rows = np.unique(np.nonzero(D[:, 1:] == D[:, :-1])[0])
+        if len(rows):
+            order = np.lexsort((points[rows], D[rows]))
+            points = points.copy()
+            points[rows] = np.take_along_axis(points[rows], order, axis=1)
+        return D[:, :n], points[:, :n]
+
     def ranked(self, k: int) -> np.ndarray:
         """Return the k smallest distances of each query, of shape (b, k)."""
         first, last = self.ranks
@@ -65,7 +107,7 @@ class NeighborBlock:
     def n_points(self, chosen: np.ndarray) -> np.ndarray:
         """Return the number of points of each query in the chosen entries."""
         if self.width is not None:
-            return np.count_nonzero(chosen.reshape(-1, self.width), axis=1)
+            return np.add.reduceat(chosen, self.starts[:-1], dtype=np.int64)
         return np.add.reduceat(self.counts * chosen, self.starts[:-1])
 
 

@@ -16,6 +16,7 @@ from dimetric._arrays.namespaces import (
     to_host,
 )
 from dimetric._arrays.squared_distances import squared_norms
+from dimetric.neighbors.approximate.index import ApproximateIndex
 from dimetric.neighbors.euclidean_index import EuclideanIndex
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.metric_search import (
@@ -44,8 +45,21 @@ def relative_tolerance(*arrays: Array) -> float:
     True
     """
     return max(
-        RELATIVE_TOLERANCE["float32" if "float32" in str(a.dtype) else "float64"] for a in arrays
+        RELATIVE_TOLERANCE["float32" if host_dtype(a) == np.float32 else "float64"] for a in arrays
     )
+
+
+def host_dtype(a: Array) -> np.dtype:
+    """Return the NumPy dtype of an array of any namespace.
+
+    Examples
+    --------
+    >>> host_dtype(np.zeros(1, np.float32))
+    dtype('float32')
+    """
+    if isinstance(a, np.ndarray):
+        return a.dtype
+    return np.dtype(str(a.dtype).rpartition(".")[2])  # torch writes torch.float32
 
 
 def tie_tolerance(distances: Array, samples: Array, sizes: Any = 0.0, spread: Any = 0.0) -> Array:
@@ -89,8 +103,9 @@ class Queries:
         Size of the points. See :func:`tie_tolerance`.
     varies : array of shape (d,), optional
         :func:`varying_features` of the points, if they are known.
-    index : EuclideanIndex, optional
-        The points, prepared for a search. It is used if Z is a dense array on the host.
+    index : EuclideanIndex or ApproximateIndex, optional
+        The points, or Z if there are none, prepared for a search. It is used if Z is dense. An
+        EuclideanIndex is used only if Z is on the host, and there are points.
     """
 
     def __init__(
@@ -101,7 +116,7 @@ class Queries:
         metric_params: dict[str, Any] | None = None,
         spread: float = 0.0,
         varies: Array | None = None,
-        index: EuclideanIndex | None = None,
+        index: EuclideanIndex | ApproximateIndex | None = None,
     ) -> None:
         if not is_euclidean(metric, metric_params) or sparse.issparse(Z) or sparse.issparse(points):
             Z, points = _host(Z), _host(points)
@@ -110,10 +125,13 @@ class Queries:
         self._Z, self._points = Z, points
         self._metric, self._params = metric, metric_params
         self._spread, self._varies = spread, varies
-        self._index = None if points is None or not isinstance(Z, np.ndarray) else index
+        is_used = points is not None and isinstance(Z, np.ndarray)
+        if isinstance(index, ApproximateIndex):
+            is_used = not sparse.issparse(Z)
+        self._index = index if is_used else None
         self.n, self.excludes_self = Z.shape[0], points is None
         self.n_points = Z.shape[0] if points is None else points.shape[0]
-        self.dtype = np.dtype(str(Z.dtype).rpartition(".")[2])  # torch writes torch.float32
+        self.dtype = host_dtype(Z)
 
     def nearest(self, width: int, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and row numbers of the nearest points, of shape (n, width).
@@ -131,8 +149,9 @@ class Queries:
             return np.empty((self.n, 0)), np.empty((self.n, 0), np.int64)
         if self._metric == "precomputed":
             return smallest_in_rows(self.all_distances(rows), width)
-        if rows is None:
+        if rows is None and (self._points is not None or self._index is None):
             return self._search(self._Z, width, self._points)
+        rows = np.arange(self.n) if rows is None else rows
         Z = self._Z[rows] if sparse.issparse(self._Z) else take_rows(self._Z, rows)
         if self._points is not None:
             return self._search(Z, width, self._points)
@@ -176,7 +195,7 @@ class Queries:
 
     def _search(self, Z: Array, k: int, points: Array | None) -> tuple[np.ndarray, np.ndarray]:
         if self._index is not None:
-            distances, indices = self._index.nearest(Z, k)
+            distances, indices = self._index.nearest(to_host(Z), k)
             return distances.astype(self.dtype, copy=False), indices
         if is_euclidean(self._metric, self._params) and _use_matrix_product(Z):
             found = euclidean_neighbors(Z, k, points)

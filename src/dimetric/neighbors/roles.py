@@ -7,6 +7,8 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._warnings import warn
 from dimetric.linalg.scatter import difference_scatter
+from dimetric.neighbors.approximate.log import SearchLog
+from dimetric.neighbors.approximate.roles import approximate_roles
 from dimetric.neighbors.euclidean_search import EuclideanSearch, Part
 from dimetric.neighbors.role_shares import Shares, shares_of_ties, tolerances
 
@@ -33,10 +35,17 @@ class Neighbors:
         )
 
 
-def friends(X: Array, codes: np.ndarray, k: int, *, share_ties: bool = False) -> Neighbors:
+def friends(
+    X: Array,
+    codes: np.ndarray,
+    k: int,
+    *,
+    share_ties: bool = False,
+    search: SearchLog | None = None,
+) -> Neighbors:
     """Return the k nearest other samples of the same class, for each sample.
 
-    The search is exact. Friends at equal distance are ordered by index. The order of
+    By default, the search is exact. Friends at equal distance are ordered by index. The order of
     duplicates of the sample is arbitrary. If a class has at most k samples, they are all friends of
     each other, and a warning is issued.
 
@@ -52,6 +61,8 @@ def friends(X: Array, codes: np.ndarray, k: int, *, share_ties: bool = False) ->
         Whether friends that are tied at the k-th distance share the remaining places, as described
         in :mod:`dimetric.neighbors.role_shares`. Then a sample may have more than k friends, with
         weights.
+    search : SearchLog, optional
+        An approximate search, used if there are enough samples. Then friends do not share places.
 
     Examples
     --------
@@ -66,10 +77,17 @@ def friends(X: Array, codes: np.ndarray, k: int, *, share_ties: bool = False) ->
            [1. , 0. ],
            [1. , 0. ]])
     """
-    return _neighbors(X, codes, k, "friends", share_ties)
+    return _neighbors(X, codes, k, "friends", share_ties, search)
 
 
-def enemies(X: Array, codes: np.ndarray, k: int, *, share_ties: bool = False) -> Neighbors:
+def enemies(
+    X: Array,
+    codes: np.ndarray,
+    k: int,
+    *,
+    share_ties: bool = False,
+    search: SearchLog | None = None,
+) -> Neighbors:
     """Return the k nearest samples of other classes, for each sample. See :func:`friends`.
 
     Examples
@@ -81,10 +99,12 @@ def enemies(X: Array, codes: np.ndarray, k: int, *, share_ties: bool = False) ->
            [0, 1],
            [1, 0]])
     """
-    return _neighbors(X, codes, k, "enemies", share_ties)
+    return _neighbors(X, codes, k, "enemies", share_ties, search)
 
 
-def _neighbors(X: Array, codes: np.ndarray, k: int, role: str, share_ties: bool) -> Neighbors:
+def _neighbors(
+    X: Array, codes: np.ndarray, k: int, role: str, share_ties: bool, search: SearchLog | None
+) -> Neighbors:
     if np.any(np.diff(codes) < 0):
         raise ValueError("codes must be in ascending order. Sort the samples by class.")
     xp = namespace(X)
@@ -96,10 +116,15 @@ def _neighbors(X: Array, codes: np.ndarray, k: int, role: str, share_ties: bool)
     k = int(counts.max())
     if k == 0:
         return Neighbors(asarray_like(np.empty((n, 0)), X, dtype=xp.int64), counts)
+    largest = int(sizes.max() if role == "friends" else available.max())  # set that is searched
+    itself = asarray_like(np.arange(n)[:, None], X, dtype=xp.int64)
+    if search is not None and search.is_approximate(largest):
+        _, found = approximate_roles(to_host(X), codes, k, role, search)
+        indices = asarray_like(found, X, dtype=xp.int64)
+        return Neighbors(xp.where(indices < 0, itself, indices), counts)
     may_tie = share_ties and bool(np.any(available > k))
     # The distance of one more neighbour shows whether the k-th is tied.
     distances, indices = _nearest(X, codes, k + may_tie, role)
-    itself = asarray_like(np.arange(n)[:, None], X, dtype=xp.int64)
     nearest = Neighbors(xp.where(indices < 0, itself, indices)[:, :k], counts)
     if not may_tie:
         return nearest

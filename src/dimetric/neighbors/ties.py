@@ -111,7 +111,7 @@ class Neighborhoods:
             index.metric_params,
             index.spread,
             index.varies if on_same_points and index.metric != "precomputed" else None,
-            index.euclidean if built and on_same_points else None,
+            index.euclidean if built and (on_same_points or index.is_approximate) else None,
         )
         self._complete, self._wide = self._searched()
 
@@ -125,16 +125,8 @@ class Neighborhoods:
         n_queries, width = self._query.n, k + self._has_own_entries
         distances, indices = np.empty((n_queries, width)), np.empty((n_queries, width), np.int64)
         for block in self._blocks():
-            rows, values, owners = block.points, block.distances, block.owners
-            if self._equal is not None:
-                is_near = values <= block.kth(k)[owners]
-                counts = np.where(is_near, np.minimum(self._equal.counts[rows], width), 0)
-                rows = self._equal.members(rows, counts)
-                values, owners = np.repeat(values, counts), np.repeat(owners, counts)
-            order = np.lexsort((rows, values, owners))
-            starts = np.searchsorted(owners, np.arange(len(block.queries)))
-            order = order[starts[:, None] + np.arange(width)]
-            distances[block.queries], indices[block.queries] = values[order], rows[order]
+            listed = block.listed(k, width, self._equal)
+            distances[block.queries], indices[block.queries] = listed
         if self._equal_queries is not None:
             index = self._equal_queries.index
             distances, indices = distances[index], indices[index]
@@ -267,9 +259,11 @@ class Neighborhoods:
         while True:
             D, points = self._query.nearest(width, None if len(rows) == self._query.n else rows)
             block = self._block(rows, D, points)
+            if width == available:
+                return [*blocks, block], rows[:0]
             kth = block.kth(self.k)
-            complete = np.max(D, axis=1, initial=0) > kth + self._query.tolerance(rows, kth)
-            if width == available or np.all(complete):
+            complete = D[:, -1] > kth + self._query.tolerance(rows, kth)
+            if np.all(complete):
                 return [*blocks, block], rows[:0]
             if np.any(complete):
                 blocks.append(self._block(rows[complete], D[complete], points[complete]))

@@ -101,12 +101,25 @@ def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
 def measure(X, points, candidates, squares):  # type: ignore # pragma: no cover - compiled
     """Compute the squared distances between rows of X and their candidates in double precision.
 
-    The features are summed in order, as ``np.cumsum`` does, so that NumPy gets the same bits.
+    The features are summed in order, as ``np.cumsum`` does, so that NumPy gets the same bits. Four
+    sums at once are faster, because each addition waits for the one before.
     """
+    m = candidates.shape[1]
     for i in range(len(X)):
-        for rank in range(candidates.shape[1]):
-            index, total = candidates[i, rank], 0.0
+        for rank in range(0, m - 3, 4):
+            a, b = points[candidates[i, rank]], points[candidates[i, rank + 1]]
+            c, d = points[candidates[i, rank + 2]], points[candidates[i, rank + 3]]
+            of_a, of_b, of_c, of_d = 0.0, 0.0, 0.0, 0.0
             for f in range(X.shape[1]):
-                difference = np.float64(X[i, f]) - np.float64(points[index, f])
-                total += difference * difference
+                value = np.float64(X[i, f])
+                of_a += (value - np.float64(a[f])) ** 2
+                of_b += (value - np.float64(b[f])) ** 2
+                of_c += (value - np.float64(c[f])) ** 2
+                of_d += (value - np.float64(d[f])) ** 2
+            squares[i, rank], squares[i, rank + 1] = of_a, of_b
+            squares[i, rank + 2], squares[i, rank + 3] = of_c, of_d
+        for rank in range(m - m % 4, m):
+            a, total = points[candidates[i, rank]], 0.0
+            for f in range(X.shape[1]):
+                total += (np.float64(X[i, f]) - np.float64(a[f])) ** 2
             squares[i, rank] = total

@@ -6,6 +6,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, take_rows, to_host
 from dimetric._arrays.random_state import random_generator
+from dimetric.neighbors.approximate.log import SearchLog
 from dimetric.neighbors.roles import friends
 
 
@@ -16,6 +17,7 @@ def nearest_targets(
     *,
     max_group_size: int | None = None,
     random_state: Any = None,
+    search: SearchLog | None = None,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return each sample's k nearest neighbours in its class, and their weights.
 
@@ -35,6 +37,8 @@ def nearest_targets(
         neighbours within each group. The search time is then linear in n instead of quadratic.
     random_state : int, RandomState or None
         Random seed for the groups.
+    search : SearchLog, optional
+        An approximate search. See :func:`~dimetric.neighbors.roles.friends`.
 
     Returns
     -------
@@ -61,7 +65,7 @@ def nearest_targets(
         targets, weights = nearest_targets(take_rows(X, order), groups, k)
         in_order = in_user_order(targets, order, weights)
         return in_order[0], None if weights is None else in_order[1]
-    nearest = friends(X, codes, k, share_ties=True)
+    nearest = friends(X, codes, k, share_ties=True, search=search)
     ranks = np.arange(nearest.indices.shape[1])
     if not len(ranks):
         return np.full((len(codes), 1), -1), None

@@ -1,0 +1,1 @@
+from .approximate.search import ApproximateNeighbors as ApproximateNeighbors
