@@ -166,8 +166,9 @@ def main() -> None:
         warnings.simplefilter("ignore")
         for method in METHODS:
             if arguments.only.lower() in method.name.lower():
-                # Compile and import what the smallest fit needs.
-                measured(method, BASE | {"n": method.n_samples[0]}, 1)
+                # Compile and import what fits of few and of many samples need.
+                for n in (method.n_samples[0], method.n_samples[-1]):
+                    measured(method, BASE | {"n": n}, 1)
                 cells = [series(method, each, arguments.repeats) for each in "ndkc"]
                 print(f"| {method.name} | {' | '.join(cells)} |", flush=True)
 
