@@ -127,7 +127,7 @@ class NCA(ReferenceMixin, MeanLossMetric[PairwiseObjective]):
         Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`. None stands for
         1e-5 with early stopping: if the targets are classes, "lbfgs" stops after an iteration that
         gains at most 0.003. Later iterations often fit noise. A diagonal map is not stopped early.
-        With m references and n samples, the limit is multiplied by the root of m / n.
+        With m references and n samples, the limit is multiplied by m / n.
     reg : float or None, default=None
         Weight of the ridge penalty. v is the mean variance of the features, so the effect of `reg`
         does not depend on their unit. None stands for 0 if the targets are classes, else for 0.1

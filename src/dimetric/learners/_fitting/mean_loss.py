@@ -269,8 +269,8 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
     def _minimise(self, problem: Problem[LossT], solver: Solver, callback: MapCallback) -> Solution:
         function = self._function(problem, solver)
         # An iteration gains less if samples meet only a part of the others, and there are then so
-        # many samples that later iterations fit little noise. The root was chosen by experiment.
-        least = self._least_decrease(solver) * problem.objective.fraction_met**0.5
+        # many samples that later iterations fit little noise.
+        least = self._least_decrease(solver) * problem.objective.fraction_met
         tol, stopping = self._used_tol(), EarlyStopping(callback, least)
         solution = solve(function, solver, max_iter=self.max_iter, tol=tol, callback=stopping)
         result = converged_in_float32(stopping.checked(solution.result), problem.objective)
