@@ -106,7 +106,7 @@ def test_numbers_are_predicted_from_sampled_neighbours(run, table):
 
 def test_a_learner_that_needs_all_rows_is_fitted_to_a_sample(run, table):
     out = table.parent / "m.dimetric"
-    done = run("fit", table, "--target", "kind", "--learner", "NCA", "--out", out,
+    done = run("fit", table, "--target", "kind", "--learner", "ITML", "--out", out,
                "--max-memory", LIMIT, "--sample-rows", 300)  # fmt: skip
     assert done.exit_code == 0, done.output
     sentence = "301 of 3,000 rows, sampled from 60 of 60 row groups"

@@ -84,7 +84,7 @@ def test_threshold_of_a_part_is_refined_with_all_samples(rng, monkeypatch, start
         lambda part, *args: sizes.append(len(part.strata)) or search(part, *args),
     )
     parts = objective(rng, n=12)  # has another best threshold
-    monkeypatch.setattr(threshold, "representative_part", lambda _: parts)
+    monkeypatch.setattr(type(f), "part", lambda *_: parts)
     (b,) = likeliest_threshold(f, L, np.array([start]))
     assert set(sizes) == {12, 120}
     assert_allclose(b, best_threshold(f), atol=1e-6)

@@ -166,10 +166,9 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
         self, X: Array, supervision: Supervision, graph: np.ndarray | None
     ) -> Problem[LossT]:
         """Return the problem of labelled samples, with the matrix G of the graph, if any."""
-        meets_references, n_rows = isinstance(supervision, ReferenceLabels), X.shape[0]
-        if isinstance(supervision, ReferenceLabels):
-            n_rows = supervision.n_rows
+        references = supervision if isinstance(supervision, ReferenceLabels) else None
         X, supervision, order = in_canonical_order(X, supervision)
+        n_rows = X.shape[0] if references is None else references.n_rows
         X, factor = rescale_for_squares(X)  # all parameters are scale-free
         if not bool(namespace(X).any(X[:1, :] != X)):
             message = f"{self._name} made no progress, because all samples are identical."
@@ -186,7 +185,7 @@ class MeanLossMetric(BlockEpochsMixin, IterativeMetric[LossT]):
             start,
             relative_weights(supervision),
             keep_outside=keep_outside,
-            rotate=graph is None and not self.diagonal and not meets_references,
+            rotate=graph is None and not self.diagonal and references is None,
         )
         return problem_in(
             self,
