@@ -121,5 +121,5 @@ def test_k_means_starts_from_a_sample_and_does_not_depend_on_the_blocks(monkeypa
 def test_parameters_that_need_all_samples(learner, message, tmp_path):
     with pytest.raises(TypeError, match=message):
         learner.fit(**as_source("factory", X, y, chunk=500))
-    # A memory map can be read as an array.
-    learner.fit(**as_source("memmap", X[:200], y[:200], chunk=500, tmp_path=tmp_path))
+    with pytest.warns(UserWarning, match=f"is read as an array. {message}"):
+        learner.fit(**as_source("memmap", X[:200], y[:200], chunk=500, tmp_path=tmp_path))

@@ -77,3 +77,12 @@ def several_columns_remedy(y: Any) -> str:
     if np.all((values == 0) | (values == 1)):
         return ' To learn from several labels per sample, use NCA(cost="jaccard").'
     return ' To learn from several numbers per sample, use MLKR or NCA(cost="squared").'
+
+
+def check_label_types(known: np.ndarray, new: np.ndarray) -> None:
+    """Raise if the labels of one block are numbers and those of another one are not."""
+    if (known.dtype.kind in "biuf") != (new.dtype.kind in "biuf"):
+        raise ValueError(
+            f"y has labels such as {new[0]!r}, but earlier blocks have labels such as "
+            f"{known[0]!r}. All labels must have the same type."
+        )

@@ -1,9 +1,11 @@
 """A block of samples, and its validation."""
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from dimetric._arrays.labels import dense_y
 from dimetric._arrays.validation import ignoring_overflow
@@ -47,7 +49,13 @@ class Block:
 
 
 def checked_block(
-    parts: tuple[Any, Any, Any], *, number: int, first: int | None, n_features: int, dtype: Any
+    parts: tuple[Any, Any, Any],
+    *,
+    number: int,
+    first: int | None,
+    n_features: int,
+    dtype: Any,
+    columns: list[Any] | None = None,
 ) -> Block:
     """Return samples, labels and weights as a block of NumPy arrays. Raise if they are invalid.
 
@@ -63,15 +71,22 @@ def checked_block(
         Number of columns of the other blocks.
     dtype : numpy dtype
         The dtype of the source. A block must not have a wider one.
+    columns : list, optional
+        Names of the features, if the blocks are data frames.
     """
     X, y, weights = parts
     where = f"Block {number}" + (f", which starts at sample {first}," if first else "")
+    if columns is not None and list(getattr(X, "columns", columns)) != columns:
+        raise ValueError(
+            f"{where} has the columns {list(X.columns)}, but all blocks must have the columns "
+            f"{columns}, in this order."
+        )
     X = _numbers(X, f"{where} has samples that", dtype)
     if X.ndim != 2 or X.shape[1] != n_features:
         raise ValueError(
             f"{where} has the shape {X.shape}, but all blocks must have {n_features} columns."
         )
-    y = None if y is None else np.asarray(dense_y(y))
+    y = None if y is None else _labels(y, where)
     if weights is not None:
         weights = _numbers(weights, f"{where} has sample weights that", np.float64)
         if np.any(weights < 0):
@@ -82,13 +97,34 @@ def checked_block(
                 f"{where} has {len(X)} samples, but {len(values)} {name}. Divide them into blocks "
                 "in the same way."
             )
-    if y is not None and y.dtype.kind == "f" and not np.all(np.isfinite(y)):
-        raise ValueError(f"{where} has labels that contain NaN or infinity.")
     return Block(X, y, weights, first)
+
+
+def _labels(y: Any, where: str) -> np.ndarray:
+    """Return labels or targets as an array. Raise if some are missing."""
+    y = np.asarray(dense_y(y))
+    if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
+        raise ValueError(f"{where} has labels that contain NaN or infinity.")
+    if y.dtype == object and any(_is_missing(value) for value in y.flat):
+        raise ValueError(
+            f"{where} has missing labels. Drop these rows, or give them a label of their own, and "
+            "set the learner's parameter unlabelled to it."
+        )
+    if y.dtype == object and all(isinstance(value, Integral) for value in y.flat):
+        return y.astype(np.int64)  # other blocks may have integers in another container
+    return y
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a label is None, NaN, or the missing value of pandas."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _numbers(values: Any, subject: str, dtype: Any) -> np.ndarray:
     """Return finite numbers as an array of a dtype."""
+    if sparse.issparse(values):
+        raise ValueError(f"{subject} are sparse. Convert each block to a dense array.")
     given = getattr(values, "dtype", None)
     if dtype == np.float32 and given is not None and float_dtype(given) != dtype:
         raise ValueError(
@@ -103,7 +139,8 @@ def _numbers(values: Any, subject: str, dtype: Any) -> np.ndarray:
         columns = _columns_without_numbers(values)
         hint = f" Columns without numbers: {columns}." if columns else ""
         raise ValueError(
-            f"{subject} are not numbers: {error}.{hint} Encode or drop these columns first."
+            f"{subject} are not numbers, or missing: {error}.{hint} Encode these columns, and fill "
+            "or drop missing values first."
         ) from error
     with ignoring_overflow():
         is_finite = bool(np.isfinite(np.sum(array))) or bool(np.all(np.isfinite(array)))

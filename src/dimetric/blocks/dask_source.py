@@ -37,8 +37,16 @@ class DaskSource(Source):
     """
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+        if not hasattr(X, "ndim"):
+            raise TypeError(
+                f"X is a Dask collection of type {type(X).__name__}, but it must be an array or a "
+                "data frame."
+            )
         if X.ndim != 2:
             raise ValueError(f"X has {X.ndim} dimension(s), but it must have two.")
+        if X.shape[1] == 0:
+            raise ValueError("X has no features.")
+        self.columns = list(X.columns) if hasattr(X, "columns") else None
         self.n_features, self.dtype = X.shape[1], common_dtype(X)
         self.has_labels, self.has_weights = y is not None, sample_weight is not None
         self._lengths: tuple[int, ...] | None = None
@@ -114,10 +122,7 @@ class DaskSource(Source):
         """Return a task for each block, which computes the statistic of the block."""
         delayed: Any = import_module("dask.delayed").delayed
         shared = tuple(delayed(each) for each in shared)
-        apply, options = (
-            delayed_function(_apply),
-            {"n_features": self.n_features, "dtype": self.dtype},
-        )
+        apply, options = delayed_function(_apply), self._options()
         parts = (self._samples, self._labels, self._weights, self._extras)
         blocks = zip(*parts, self._first_rows(numbered), strict=True)
         return [
@@ -170,7 +175,7 @@ def _apply(
     *shared: Any,
 ) -> T | None:
     """Return the statistic of a block, or None if the block is empty."""
-    if len(X) == 0:
+    if X.shape[0] == 0:
         return None
     # Dask already runs a task on each core.
     with one_thread():

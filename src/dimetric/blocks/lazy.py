@@ -1,6 +1,6 @@
 """Methods of fitted estimators on Dask collections: lazy maps and predictions, and scores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import wraps
 from importlib import import_module
@@ -28,6 +28,11 @@ def lazy_on_dask(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
         X = args[0] if args else kwargs.get(argument)
+        if callable(X) or isinstance(X, Iterator):
+            raise TypeError(
+                f"{method.__name__} needs an array, a data frame or a Dask collection, but X is of "
+                f"type {type(X).__name__}. Call {method.__name__} for each of its blocks."
+            )
         return _map_blocks(self, method, X) if is_dask(X) else method(self, *args, **kwargs)
 
     return wrapped

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric._arrays.labels import encode_labels
+from dimetric._arrays.labels import check_label_types, encode_labels
 from dimetric.blocks.block import Block
 from dimetric.blocks.source import Source
 
@@ -40,6 +40,8 @@ class RowSample:
 
     def __add__(self, other: "RowSample") -> "RowSample":
         """Return the sample of both blocks together."""
+        if self.y is not None and other.y is not None:
+            check_label_types(self.y, other.y)
 
         def both(name: str) -> Any:
             a, b = getattr(self, name), getattr(other, name)

@@ -30,6 +30,8 @@ class Source(ABC):
         Number of features.
     dtype : numpy dtype
         The dtype of the samples: float32 if all samples have it, else float64.
+    columns : list or None
+        Names of the features, if the blocks are data frames.
     has_labels, has_weights : bool
         Whether the blocks contain labels or targets, and sample weights.
     can_repeat : bool
@@ -42,6 +44,11 @@ class Source(ABC):
     has_labels: bool
     has_weights: bool
     can_repeat: bool = True
+    columns: list[Any] | None = None
+
+    def _options(self) -> dict[str, Any]:
+        """Return the arguments of :func:`checked_block` that are the same for all blocks."""
+        return {"n_features": self.n_features, "dtype": self.dtype, "columns": self.columns}
 
     @abstractmethod
     def reduce(self, stat: Callable[..., T | None], *shared: Any, numbered: bool = False) -> T:
@@ -82,10 +89,6 @@ class LocalSource(Source):
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks."""
-
-    def _options(self) -> dict[str, Any]:
-        """Return the arguments of :func:`checked_block` that are the same for all blocks."""
-        return {"n_features": self.n_features, "dtype": self.dtype}
 
     def reduce(self, stat: Callable[..., T | None], *shared: Any, numbered: bool = False) -> T:
         """Return the sum of a statistic. See :meth:`Source.reduce`."""
@@ -165,18 +168,19 @@ class IterableSource(LocalSource):
     """
 
     def __init__(self, factory: Callable[[], Iterable[Any]] | Iterator[Any]) -> None:
-        self._factory = factory
+        self._factory, self.can_repeat = factory, callable(factory)
+        self._n_rows: int | None = None  # in each pass
         # The first block shows the number of features. Only an iterator need not be read again.
-        self._opened: Iterator[Any] | None = iter(factory()) if callable(factory) else factory
-        first = next(self._opened, None)
+        self._first_iterator = self._opened() if callable(factory) else factory
+        first = next(self._first_iterator, None)
         if first is None:
             raise ValueError("X is empty: the iterator yields no block.")
-        self._opened = None if callable(factory) else chain([first], self._opened)
-        self.can_repeat = callable(factory)
+        self._unread = None if callable(factory) else chain([first], self._first_iterator)
         X, y, weights = _parts_of(first)
         if np.ndim(X) != 2:
             raise ValueError(f"A block has {np.ndim(X)} dimension(s), but it must have two.")
         self.example, self.n_features = X[:1], X.shape[1]
+        self.columns = list(X.columns) if hasattr(X, "columns") else None
         self.has_labels, self.has_weights = y is not None, weights is not None
         self.dtype = common_dtype(X)
 
@@ -194,31 +198,60 @@ class IterableSource(LocalSource):
             block = checked_block(parts, number=number, first=first, **options)
             yield block
             first += len(block.X)
+        if self._n_rows not in (None, first):
+            raise ValueError(
+                f"The function yielded {first} samples, but {self._n_rows} in an earlier pass. It "
+                "must yield the same blocks each time."
+            )
+        self._n_rows = first
 
     def _all_items(self) -> Iterable[Any]:
         """Return all blocks for another pass."""
-        if callable(self._factory):
-            return self._factory()
-        if self._opened is None:
+        if self.can_repeat:
+            items = self._opened()
+            if items is not self._first_iterator:
+                return items
+        if self._unread is None:
             raise ValueError(
                 "An iterator can be read only once, but this fit reads the samples several times. "
-                "Pass a function that returns a new iterator instead."
+                "Pass a function that returns a new iterator each time instead."
             )
-        opened, self._opened = self._opened, None
-        return opened
+        items, self._unread = self._unread, None
+        return items
+
+    def _opened(self) -> Iterator[Any]:
+        """Call the function, and return an iterator."""
+        assert callable(self._factory)
+        items = self._factory()
+        if not isinstance(items, Iterable):
+            raise TypeError(
+                f"The function returned {type(items).__name__}, but it must return an iterator "
+                "over blocks X, (X, y) or (X, y, sample_weight)."
+            )
+        return iter(items)
 
 
 def _parts_of(part: Any) -> tuple[Any, Any, Any]:
     """Return the samples, labels and weights of an item of an iterator."""
     if not isinstance(part, tuple):
-        return part, None, None
+        return _table(part), None, None
     if not 1 <= len(part) <= 3:
         raise ValueError(
             f"A block is a tuple of {len(part)} items, but it must be X, (X, y) or (X, y, "
             "sample_weight)."
         )
     X, y, weights = (*part, None, None)[:3]
-    return X, y, weights
+    return _table(X), y, weights
+
+
+def _table(X: Any) -> Any:
+    """Return the samples of a block. Raise unless they are an array or a data frame."""
+    if not hasattr(X, "shape") or not (hasattr(X, "dtype") or hasattr(X, "dtypes")):
+        raise TypeError(
+            f"A block is of type {type(X).__name__}, but it must be an array or a pandas data "
+            "frame X, or a tuple (X, y) or (X, y, sample_weight)."
+        )
+    return X
 
 
 def common_dtype(X: Any) -> np.dtype:

@@ -15,6 +15,16 @@ from dimetric.learners._block_statistics import BlockLabels, class_totals
 
 def fit_to_blocks(classifier: Any, source: Source) -> Any:
     """Fit a learner to all blocks, and find the centroids of the mapped samples."""
+    try:
+        return _fit(classifier, source)
+    except BaseException:
+        # Attributes of two different fits must not be mixed.
+        for name in [name for name in vars(classifier) if name.endswith("_")]:
+            delattr(classifier, name)
+        raise
+
+
+def _fit(classifier: Any, source: Source) -> Any:
     _check(classifier, source)
     validate_data(classifier, source.example, reset=True, skip_check_array=True)
     # The learner gets arrays in predictions, so it must not know the names of the features.

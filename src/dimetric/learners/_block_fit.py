@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from dimetric._compat import Progress
+from dimetric._warnings import warn
 from dimetric.blocks.open import source_of
 from dimetric.blocks.source import Source
 from dimetric.supervision._weights import require_weights_support
@@ -21,7 +22,10 @@ def block_source(learner: Any, X: Any, y: Any, sample_weight: Any) -> Source | N
     Raise if the samples are in blocks but the learner needs all of them at once.
     """
     obstacle = _obstacle(learner)
-    if isinstance(X, np.memmap) and (X.ndim != 2 or X.nbytes < MIN_BYTES_OF_BLOCKS or obstacle):
+    if isinstance(X, np.memmap) and (X.ndim != 2 or X.nbytes < MIN_BYTES_OF_BLOCKS):
+        return None
+    if isinstance(X, np.memmap) and obstacle:
+        warn(f"The memory map of {X.nbytes / 2**30:.1f} GiB is read as an array. {obstacle}")
         return None
     source = source_of(X, y if learner._supervision_kinds else None, sample_weight)
     if source is not None and obstacle:

@@ -5,6 +5,7 @@ from typing import Self
 
 import numpy as np
 
+from dimetric._arrays.labels import check_label_types
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._arrays.row_order import equal_rows
 from dimetric.linalg.scatter import Moments
@@ -131,11 +132,7 @@ def merged_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray:
     """Return the sorted union of two sets of classes. Raise if their types cannot be compared."""
     if not len(known) or not len(new):
         return new if len(new) else known
-    if (known.dtype.kind in "biuf") != (new.dtype.kind in "biuf"):
-        raise ValueError(
-            f"y has labels such as {new[0]!r}, but earlier blocks have labels such as "
-            f"{known[0]!r}. All labels must have the same type."
-        )
+    check_label_types(known, new)
     return np.union1d(known, new)
 
 

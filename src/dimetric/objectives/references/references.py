@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dimetric._arrays.labels import encode_labels
+from dimetric._arrays.labels import check_label_types, encode_labels
 from dimetric.blocks.block import Block
 from dimetric.blocks.sample import RowSample, random_numbers
 from dimetric.objectives.side import Side
@@ -36,6 +36,8 @@ class ClassTotals:
 
     def __add__(self, other: "ClassTotals") -> "ClassTotals":
         """Return the totals of both blocks together."""
+        if len(self.classes) and len(other.classes):
+            check_label_types(self.classes, other.classes)
         classes, codes = encode_labels(np.concatenate([self.classes, other.classes]))
 
         def both(name: str) -> np.ndarray:
