@@ -7,6 +7,8 @@ from block_sources import SOURCES, as_source, made_blocks
 import dimetric.kernels._block_space as block_space
 from dimetric import ITML, KDA, KPCA, LDA, NCA, NCMML, PCA, Kernelized
 from dimetric.kernels import Kernel
+from dimetric.kernels._coordinates import landmark_coordinates
+from dimetric.kernels._function import KernelFunction
 
 X, y = made_blocks()
 WEIGHTS = np.random.default_rng(1).uniform(0, 2, len(X))
@@ -101,6 +103,23 @@ def test_landmarks_of_a_sample_do_not_depend_on_the_blocks(strategy, monkeypatch
     # All rows decide the scale and the centre, not only those of the sample.
     assert learner.gamma_ == pytest.approx(1 / (X.shape[1] * X.var()))
     np.testing.assert_allclose(learner.transform(X).mean(axis=0), 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["", "weighted"])
+def test_landmarks_of_a_sample_give_the_fit_of_an_array_with_these_landmarks(weights, monkeypatch):
+    monkeypatch.setattr(block_space, "SAMPLE_ROWS", 100)
+    learner = KPCA(4, kernel=kernel())
+    chosen_by_array = learner.fit(X, sample_weight=weights).landmarks_
+    learner.fit(**as_source("factory", X, None, weights, chunk=97))
+    assert not np.array_equal(learner.landmarks_, chosen_by_array)
+    used = np.full(len(X), True) if weights is None else weights > 0
+    samples, w = X[used], None if weights is None else weights[used]
+    function = KernelFunction.for_samples(samples, kernel(), w)
+    S = X[learner.landmarks_]
+    expected = landmark_coordinates(function, samples, S, 4, w)
+    np.testing.assert_allclose(learner.eigenvalues_, expected.eigenvalues, rtol=1e-10)
+    Z = learner.transform(samples)
+    np.testing.assert_allclose(Z, expected.compute(), atol=1e-8 * np.abs(Z).max())
 
 
 @pytest.mark.filterwarnings("ignore:NCA did not converge")
