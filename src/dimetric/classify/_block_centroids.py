@@ -1,12 +1,13 @@
 """``fit`` of nearest-centroid classifiers for samples in blocks."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
-from dimetric.blocks.mapped import MappedSource
+from dimetric.blocks.mapped import MappedSource, transformed_by
 from dimetric.blocks.source import Source
 from dimetric.learners._base import Learner
 from dimetric.learners._block_clusters import ClusteredRows, Clusters, class_means, k_means_clusters
@@ -32,7 +33,8 @@ def _fit(classifier: Any, source: Source) -> Any:
     learner, mapped = None, source
     if classifier.learner is not None:
         learner = clone(classifier.learner).fit(source)
-        mapped = MappedSource(source, learner)
+        by_learner = partial(transformed_by, learner)
+        mapped = MappedSource(source, by_learner, learner._n_features_out, source.dtype)
     classifier.learner_ = learner
     totals = class_totals(source, BlockLabels(getattr(learner, "unlabelled", None), None))
     classifier.classes_ = np.array(list(totals))

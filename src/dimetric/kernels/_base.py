@@ -19,6 +19,8 @@ from dimetric._arrays.namespaces import (
 )
 from dimetric._arrays.validation import checked_mapped, checked_samples, ignoring_overflow
 from dimetric._compat import StrOptions, check_same_namespace, wrap_like_input
+from dimetric.blocks.source import Source
+from dimetric.kernels._block_space import BlockSpace, UsedRows, block_space
 from dimetric.kernels._coordinates import Coordinates
 from dimetric.kernels._feature_space import feature_space
 from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction, check_precomputed
@@ -152,7 +154,35 @@ class KernelMetric(PairScoringMixin, Learner):
             self.landmarks_ = asarray_like(space.landmark_rows, X, dtype=namespace(X).int64)
         return space.coordinates
 
-    def _map_attributes(self, coordinates: Coordinates, L: Array, X: Array) -> dict[str, Array]:
+    def _block_obstacle(self) -> str:
+        kernel = as_kernel(self.kernel)
+        if kernel.name == "precomputed":
+            return (
+                f"{type(self).__name__} with a precomputed kernel needs all samples at once. For "
+                "samples in blocks, use another kernel with n_landmarks."
+            )
+        if kernel.n_landmarks is None:
+            return (
+                f"{type(self).__name__} without landmarks needs all samples at once. For samples "
+                "in blocks, set n_landmarks, for example kernel=Kernel(n_landmarks=500)."
+            )
+        return ""
+
+    def _fit_block_space(
+        self, source: Source, n_components: float | None, used: UsedRows
+    ) -> BlockSpace:
+        """Store the kernel and its landmarks, and return coordinates of samples in blocks."""
+        space = block_space(source, checked_kernel(self.kernel), n_components, used)
+        coordinates = space.coordinates
+        self._kernel, self.gamma_ = coordinates.function, coordinates.function.gamma
+        self.X_fit_ = coordinates.landmarks
+        if space.landmark_rows is not None:
+            self.landmarks_ = space.landmark_rows
+        return space
+
+    def _map_attributes(
+        self, coordinates: Coordinates | BlockSpace, L: Array, X: Array
+    ) -> dict[str, Array]:
         """Return `components_` and `offset_` for a map L of the coordinates."""
         A = coordinates.lift(to_host(L).astype(np.float64))
         return {"components_": asarray_like(A, X), "offset_": asarray_like(coordinates.mean, X)}

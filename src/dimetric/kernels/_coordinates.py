@@ -116,7 +116,7 @@ def cholesky_coordinates(
     if k is not None and k < rank:
         F = F[:, :max_rank]
         moments = Moments.of_all(F, weights=weights, root=False)
-        _, V = _principal(moments, k, _noise(K, weights))
+        _, V = principal_axes(moments, k, _noise(K, weights))
         F, rank = F @ V.T, k
     elif n_components is not None and k is None:
         rank = int(np.argmax(np.cumsum(squared_norms) >= n_components * total)) + 1
@@ -160,7 +160,7 @@ def pca_coordinates(
     factored = factor(to_host(K), definite=definite, weights=weights)
     F = factored.F
     moments = Moments.of_all(F, weights=weights, root=False)
-    values, V = _principal(moments, n_components, _noise(K, weights))
+    values, V = principal_axes(moments, n_components, _noise(K, weights))
     scores = V @ F.T
     signed = fixed_signs(scores)
     V = np.where(np.any(signed != scores, axis=1, keepdims=True), -V, V)
@@ -210,7 +210,7 @@ def landmark_coordinates(
     moments = tree_reduce(
         lambda K, w: Moments.scatter_of(to_host((K - mean) @ B), weights=w), blocks()
     )
-    values, V = _principal(moments, n_components, n / m * eigenvalue_noise(W))
+    values, V = principal_axes(moments, n_components, n / m * eigenvalue_noise(W))
     axes = asarray_like(V.T, X, dtype=xp.float64)
     return Coordinates(
         rank=len(V),
@@ -316,7 +316,7 @@ def _noise(K: Array | PackedSymmetric, weights: np.ndarray | None) -> float:
     return eigenvalue_noise(K) * (1.0 if weights is None else float(np.max(weights)))
 
 
-def _principal(
+def principal_axes(
     moments: Moments, n_components: float | None, noise: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return eigenvalues and principal axes, padded with zeros if more are requested than exist."""

@@ -21,6 +21,7 @@ from dimetric.linalg.deviation import standard_deviation
 from dimetric.linalg.symmetric import TILE_SIZE, PackedSymmetric, upper_tiles
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of rows
+CENTRED = ("linear", "rbf", "laplacian")  # kernels whose centred matrix has no origin
 
 NOT_FINITE = (
     "The kernel matrix contains NaN or infinite values. Scale X, or decrease gamma or degree. If "
@@ -69,15 +70,23 @@ class KernelFunction:
         cls, X: Array, kernel: Kernel, weights: np.ndarray | None = None
     ) -> "KernelFunction":
         """Return the kernel function, with gamma="scale" or "auto" computed from weighted X."""
-        xp, name, gamma = namespace(X), kernel.name, kernel.gamma
-        centre = None
-        if name in ("linear", "rbf", "laplacian") and not sparse.issparse(X):
-            centre = xp.mean(xp.astype(X, xp.float64), axis=0)
+        xp, mean = namespace(X), None
+        if kernel.name in CENTRED and not sparse.issparse(X):
+            mean = xp.mean(xp.astype(X, xp.float64), axis=0)
+        return cls.for_scale(kernel, X.shape[1], mean, lambda: standard_deviation(X, weights))
+
+    @classmethod
+    def for_scale(
+        cls, kernel: Kernel, d: int, mean: Any, deviation: Callable[[], float]
+    ) -> "KernelFunction":
+        """Return the kernel function for d features with a mean and a standard deviation."""
+        name, gamma = kernel.name, kernel.gamma
         if gamma == "scale" and name in FUNCTION_PARAMETERS["gamma"][1]:
-            spread = standard_deviation(X, weights) ** (1 if name == "laplacian" else 2)
-            gamma = 1 / (X.shape[1] * spread) if spread > 0 else 1.0
+            spread = deviation() ** (1 if name == "laplacian" else 2)
+            gamma = 1 / (d * spread) if spread > 0 else 1.0
         elif isinstance(gamma, str):
-            gamma = 1 / X.shape[1]
+            gamma = 1 / d
+        centre = mean if name in CENTRED else None
         return cls(name, float(gamma), kernel.degree, kernel.coef0, kernel.params or {}, centre)
 
     @property

@@ -70,6 +70,8 @@ class Kernel(ArgumentErrorMixin, BaseEstimator):
         feature space (the Nyström method [1]_), and `n_components` selects principal coordinates in
         this span. Time is then linear in the number of samples, and memory grows as
         ``n_landmarks**2``. If None or at least the number of samples, the feature space is exact.
+        Samples in blocks, such as Dask collections, require landmarks, which are chosen from a
+        random sample of 20,000 rows.
     landmarks : {"uniform", "greedy", "kmeans"}, default="uniform"
         How landmarks are chosen. "uniform" chooses random samples. "greedy" chooses samples one by
         one, each the farthest in feature space from the span of the earlier ones [2]_, and stores

@@ -1,14 +1,20 @@
 """Any linear learner in the feature space of a kernel."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import clone
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._compat import Progress, check_params
+from dimetric.blocks.source import Source
 from dimetric.kernels._base import KernelMetric, blas_threads_for
+from dimetric.kernels._block_space import UsedRows, with_fixed_signs
 from dimetric.kernels.kernel import KernelLike, as_kernel
+from dimetric.learners._block_fit import obstacle_of
+from dimetric.learners._block_statistics import BlockLabels
 from dimetric.learners._converted_progress import ConvertedProgress
 from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.spectral import fixed_signs
@@ -53,6 +59,15 @@ class KernelizedMetric(KernelMetric):
     def _min_classes(self) -> int:  # type: ignore[override]
         return self._linear()._min_classes
 
+    @property
+    def _learns_from_blocks(self) -> bool:  # type: ignore[override]
+        return self._linear()._learns_from_blocks
+
+    def _block_obstacle(self) -> str:
+        learner = self._linear()
+        learner._kernel_learner = self._name_of_linear()
+        return super()._block_obstacle() or obstacle_of(learner)
+
     def _max_steps(self) -> int:
         return self._linear()._max_steps()
 
@@ -63,23 +78,11 @@ class KernelizedMetric(KernelMetric):
     def _fit_in_space(
         self, X: Array, supervision: Supervision | None, progress: Progress
     ) -> dict[str, Any]:
-        learner = self._linear()
-        learner._kernel_learner = self._name_of_linear()
-        check_params(learner)
+        learner = self._named_linear()
         weights = weights_of(supervision)
         coordinates = self._fit_coordinates(X, self._kernel_rank(), weights, principal=False)
-        k = getattr(learner, "n_components", None)
-        if k is not None and k > coordinates.rank:
-            raise ValueError(
-                f"n_components={k} must be at most {coordinates.rank}, the number of coordinates "
-                "of the feature space. Choose a smaller n_components."
-            )
-        if k is None and self._default_components is not None:
-            learner.set_params(n_components=min(self._default_components, coordinates.rank))
+        self._prepare(learner, coordinates.rank)
         Z = coordinates.compute()
-        learner.n_features_in_ = coordinates.rank
-        if hasattr(learner, "_same_unit"):
-            learner._same_unit = True
         if hasattr(self, "classes_"):
             learner.classes_ = self.classes_
 
@@ -88,11 +91,63 @@ class KernelizedMetric(KernelMetric):
             return self._map_attributes(coordinates, L, X)
 
         facts = learner._learn(Z, supervision, ConvertedProgress(progress, of_samples))
+        return self._set_fitted_attributes(learner, facts, coordinates.rank, of_samples)
+
+    def _fit_blocks(self, source: Source, progress: Progress) -> dict[str, Any]:
+        learner, used = self._named_linear(), UsedRows()
+        if self._supervision_kinds and learner._learns_from_classes():
+            labels = BlockLabels.of(self, source)
+            used = UsedRows(labels, learner._uses_unlabelled)
+            given = {"class_weight": labels.class_weight, "unlabelled": labels.unlabelled}
+            known = learner.get_params(deep=False)
+            learner.set_params(**{name: given[name] for name in given if name in known})
+        space = self._fit_block_space(source, self._kernel_rank(), used)
+        self._prepare(learner, space.rank)
+        mapped, empty = space.of(source), np.empty((0, source.n_features), source.dtype)
+
+        def of_samples(fitted: dict[str, Any]) -> dict[str, Any]:
+            L = with_fixed_signs(to_host(fitted["components_"]), mapped, used)
+            return self._map_attributes(space, L, empty)
+
+        facts = learner._learn_blocks(mapped, ConvertedProgress(progress, of_samples))
+        if hasattr(learner, "classes_"):
+            self.classes_ = learner.classes_
+        return self._set_fitted_attributes(learner, facts, space.rank, of_samples)
+
+    def _named_linear(self) -> LinearMetric:
+        """Return the unfitted linear learner, whose messages name the class the user wrote."""
+        learner = self._linear()
+        learner._kernel_learner = self._name_of_linear()
+        check_params(learner)
+        return learner
+
+    def _prepare(self, learner: LinearMetric, rank: int) -> None:
+        """Prepare the linear learner for a fit to coordinates. Raise if there are too few."""
+        k = getattr(learner, "n_components", None)
+        if k is not None and k > rank:
+            raise ValueError(
+                f"n_components={k} must be at most {rank}, the number of coordinates of the "
+                "feature space. Choose a smaller n_components."
+            )
+        if k is None and self._default_components is not None:
+            learner.set_params(n_components=min(self._default_components, rank))
+        learner.n_features_in_ = rank
+        if hasattr(learner, "_same_unit"):
+            learner._same_unit = True
+
+    def _set_fitted_attributes(
+        self,
+        learner: LinearMetric,
+        facts: dict[str, Any],
+        rank: int,
+        of_samples: Callable[[dict[str, Any]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Set the fitted attributes from the fitted linear learner, and return the metadata."""
         for name, value in of_samples({"components_": learner.components_}).items():
             setattr(self, name, value)
         if "n_iter" in facts:
             self.n_iter_, self.history_ = facts["n_iter"], learner.history_
-        return facts | {"rank": learner._metric_rank(), "kernel_rank": coordinates.rank}
+        return facts | {"rank": learner._metric_rank(), "kernel_rank": rank}
 
 
 def _with_fixed_signs(L: Array, Z: Array) -> Array:

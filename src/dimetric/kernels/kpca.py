@@ -13,7 +13,10 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._compat import Interval, Progress
 from dimetric._warnings import warn
 from dimetric.blocks.lazy import lazy_on_dask
+from dimetric.blocks.source import Source
 from dimetric.kernels._base import KernelMetric, blas_threads_for
+from dimetric.kernels._block_space import BlockSpace, UsedRows
+from dimetric.kernels._coordinates import Coordinates
 from dimetric.kernels._function import KernelFunction
 from dimetric.kernels.kernel import KernelLike, checked_kernel
 from dimetric.linalg.row_basis import MAX_DENSE_ENTRIES
@@ -96,6 +99,7 @@ class KPCA(KernelMetric):
 
     _supervision_kinds: ClassVar[tuple[str, ...]] = ()
     _accepts_weights: ClassVar[bool] = True
+    _learns_from_blocks: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
@@ -124,6 +128,24 @@ class KPCA(KernelMetric):
         self._check_parameters(k, n)
         with blas_threads_for(n):
             coordinates = self._fit_coordinates(X, k, weights_of(supervision), principal=True)
+        metadata = self._set_fitted_attributes(coordinates, X)
+        if self.fit_inverse_transform:
+            self._fit_inverse(X, weights_of(supervision))
+        return metadata
+
+    def _fit_blocks(self, source: Source, progress: Progress) -> dict[str, Any]:
+        self._check_parameters(self.n_components)
+        space = self._fit_block_space(source, self.n_components, UsedRows())
+        empty = np.empty((0, source.n_features), source.dtype)
+        metadata = self._set_fitted_attributes(space, empty)
+        if self.fit_inverse_transform:
+            self._fit_inverse(empty, None)
+        return metadata
+
+    def _set_fitted_attributes(
+        self, coordinates: Coordinates | BlockSpace, X: Array
+    ) -> dict[str, Any]:
+        """Set the fitted attributes in the dtype of X, and return the metadata."""
         values = np.asarray(coordinates.eigenvalues)
         n_zero = int(np.sum(values == 0))
         if n_zero:
@@ -134,16 +156,17 @@ class KPCA(KernelMetric):
         for name, value in self._map_attributes(coordinates, np.eye(coordinates.rank), X).items():
             setattr(self, name, value)
         self.eigenvalues_ = asarray_like(values, X)
-        if self.fit_inverse_transform:
-            self._fit_inverse(X, weights_of(supervision))
         return {
             "n_components": coordinates.rank,
             "accumulated_eigenvalues": min(1.0, float(np.sum(values)) / coordinates.eigenvalue_sum),
             "rank": int(np.sum(values > 0)),
         }
 
-    def _check_parameters(self, k: float | None, n: int) -> None:
-        """Raise a ValueError if parameters contradict each other or the number of samples."""
+    def _check_parameters(self, k: float | None, n: int | None = None) -> None:
+        """Raise a ValueError if parameters contradict each other or the number of samples n.
+
+        n may be None if there are fewer landmarks than samples.
+        """
         kernel = checked_kernel(self.kernel)
         if self.fit_inverse_transform and kernel.name == "precomputed":
             raise ValueError(
@@ -155,7 +178,8 @@ class KPCA(KernelMetric):
                 f"The kernel of KPCA must have n_components='auto'. Use KPCA(n_components="
                 f"{kernel.n_components!r}) instead."
             )
-        limits = {"n_samples": n, "n_landmarks": kernel.n_landmarks or n}
+        given = {"n_samples": n, "n_landmarks": kernel.n_landmarks}
+        limits = {name: limit for name, limit in given.items() if limit is not None}
         name = min(limits, key=lambda name: limits[name])
         if isinstance(k, Integral) and k > limits[name]:
             raise ValueError(f"n_components={k} must be at most {name}={limits[name]}.")

@@ -106,6 +106,10 @@ class Learner(
         """Call ``_fit_blocks``. A base class overrides this method as ``_learn``."""
         return self._fit_blocks(source, progress)
 
+    def _block_obstacle(self) -> str:
+        """Return why nested objects need all samples at once, or an empty string."""
+        return ""
+
     def _max_steps(self) -> int:
         """Return the maximum number of iterations of a fit, or 0 if there are no iterations."""
         return getattr(self, "max_iter", 0)

@@ -21,19 +21,19 @@ def block_source(learner: Any, X: Any, y: Any, sample_weight: Any) -> Source | N
 
     Raise if the samples are in blocks but the learner needs all of them at once.
     """
-    obstacle = _obstacle(learner)
-    if isinstance(X, np.memmap) and (X.ndim != 2 or X.nbytes < MIN_BYTES_OF_BLOCKS):
+    is_map = isinstance(X, np.memmap)
+    if is_map and (X.ndim != 2 or X.nbytes < MIN_BYTES_OF_BLOCKS):
         return None
-    if isinstance(X, np.memmap) and obstacle:
+    if is_map and (obstacle := obstacle_of(learner)):
         warn(f"The memory map of {X.nbytes / 2**30:.1f} GiB is read as an array. {obstacle}")
         return None
     source = source_of(X, y if learner._supervision_kinds else None, sample_weight)
-    if source is not None and obstacle:
+    if source is not None and (obstacle := obstacle_of(learner)):
         raise TypeError(obstacle)
     return source
 
 
-def _obstacle(learner: Any) -> str:
+def obstacle_of(learner: Any) -> str:
     """Return why a learner cannot learn from samples in blocks, or an empty string."""
     if not learner._learns_from_blocks:
         return (
@@ -47,7 +47,7 @@ def _obstacle(learner: Any) -> str:
                 f"{name}={value!r} of {learner._name} needs all samples at once. For samples in "
                 f"blocks, set {name} to {remedy}."
             )
-    return ""
+    return learner._block_obstacle()
 
 
 def fit_to_blocks(learner: Any, source: Source, started: float) -> Any:
