@@ -16,7 +16,7 @@ from dimetric.advice._scaled_neighbors import neighbors_model, predicts
 from dimetric.advice._table_samples import TableSamples
 from dimetric.data._parquet.blocks import ParquetBlocks
 from dimetric.learners._base import Learner
-from dimetric.learners._block_fit import _obstacle
+from dimetric.learners._block_fit import obstacle_of
 
 __all__ = ["BlockFit", "fit_in_blocks", "learns_from_blocks"]
 
@@ -41,7 +41,7 @@ class BlockFit(NamedTuple):
 
 def learns_from_blocks(learner: Any) -> bool:
     """Return whether a learner can be fitted to blocks of rows, and measures a distance."""
-    return isinstance(learner, Learner) and not predicts(learner) and not _obstacle(learner)
+    return isinstance(learner, Learner) and not predicts(learner) and not obstacle_of(learner)
 
 
 def fit_in_blocks(

@@ -20,8 +20,8 @@ def block_source(learner: Any, X: Any, y: Any, sample_weight: Any) -> Source | N
 
     Raise if the samples are in blocks but the learner needs all of them at once.
     """
-    obstacle = _obstacle(learner)
-    if isinstance(X, np.memmap) and (X.ndim != 2 or X.nbytes < MIN_BYTES_OF_BLOCKS or obstacle):
+    obstacle = obstacle_of(learner)
+    if is_read_as_array(X, obstacle):
         return None
     source = source_of(X, y if learner._supervision_kinds else None, sample_weight)
     if source is not None and obstacle:
@@ -29,7 +29,14 @@ def block_source(learner: Any, X: Any, y: Any, sample_weight: Any) -> Source | N
     return source
 
 
-def _obstacle(learner: Any) -> str:
+def is_read_as_array(X: Any, obstacle: str) -> bool:
+    """Return whether X is a memory map that is small, or that an obstacle keeps from blocks."""
+    if not isinstance(X, np.memmap):
+        return False
+    return X.ndim != 2 or X.nbytes < MIN_BYTES_OF_BLOCKS or bool(obstacle)
+
+
+def obstacle_of(learner: Any) -> str:
     """Return why a learner cannot learn from samples in blocks, or an empty string."""
     if not learner._learns_from_blocks:
         return (
