@@ -6,7 +6,7 @@ from block_sources import as_dask, as_source, made_blocks
 from sklearn.preprocessing import StandardScaler
 
 from dimetric import LDA, NCMML, PCA
-from dimetric.classify import KNNClassifier, NCMCClassifier, NCMClassifier
+from dimetric.classify import EnergyClassifier, KNNClassifier, NCMCClassifier, NCMClassifier
 
 X, y = made_blocks()
 NAMES = np.array(["a", "bb", "ccc"])[y]
@@ -54,7 +54,7 @@ def test_scores_are_those_of_the_array(kind):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (KNNClassifier(), "KNNClassifier keeps its training samples"),
+        (EnergyClassifier(), "EnergyClassifier keeps its training samples"),
         (NCMClassifier(StandardScaler()), "with a learner of dimetric only"),
         (NCMClassifier(class_weight="balanced"), "class_weight of NCMClassifier needs all labels"),
     ],

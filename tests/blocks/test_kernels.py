@@ -177,5 +177,6 @@ def test_iterators_that_can_be_read_once():
 
 def test_memory_map_without_landmarks_is_read_as_an_array(tmp_path):
     given = as_source("memmap", X, chunk=97, tmp_path=tmp_path)
-    Z = KPCA(2).fit(**given).transform(X)
+    with pytest.warns(UserWarning, match="is read as an array. KPCA without landmarks"):
+        Z = KPCA(2).fit(**given).transform(X)
     np.testing.assert_allclose(Z, KPCA(2).fit_transform(X))

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dimetric import LDA, NCA, PCA, Kernelized, KNNClassifier, KNNRegressor
-from dimetric.classify._neighbors import learns_from_classes
+from dimetric.classify._class_learner import learns_from_classes
 from dimetric.learners._linear import LinearMetric
 from dimetric.supervision.labels import Targets
 

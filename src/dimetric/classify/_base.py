@@ -99,7 +99,8 @@ class DistanceEstimator(ArgumentErrorMixin, BaseEstimator, ABC):
         learner = default if self.learner is None else self.learner
         self.learner_ = None if learner is None else clone(learner)
         if learner is None:
-            return X
+            pairwise = getattr(self, "metric", None) == "precomputed"
+            return samples_used(X, training.labelled, pairwise=pairwise)
         arguments = {}
         if weights is not None:
             arguments = self._learner_arguments(weights, weights_given, self.learner_)

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import validate_data
 
 from dimetric.blocks.mapped import MappedSource, transformed_by
 from dimetric.blocks.source import Source
-from dimetric.learners._base import Learner
+from dimetric.classify._block_training import check_source
 from dimetric.learners._block_clusters import ClusteredRows, Clusters, class_means, k_means_clusters
 from dimetric.learners._block_statistics import BlockLabels, class_totals
 
@@ -26,10 +25,7 @@ def fit_to_blocks(classifier: Any, source: Source) -> Any:
 
 
 def _fit(classifier: Any, source: Source) -> Any:
-    _check(classifier, source)
-    validate_data(classifier, source.example, reset=True, skip_check_array=True)
-    # The learner gets arrays in predictions, so it must not know the names of the features.
-    source.example = np.empty((0, source.n_features), source.dtype)
+    check_source(classifier, source)
     learner, mapped = None, source
     if classifier.learner is not None:
         learner = clone(classifier.learner).fit(source)
@@ -50,25 +46,3 @@ def _fit(classifier: Any, source: Source) -> Any:
     classifier.centroids_ = clusters.centroids.astype(source.dtype)
     classifier.centroid_classes_ = classifier.classes_[clusters.cluster_class]
     return classifier
-
-
-def _check(classifier: Any, source: Source) -> None:
-    """Raise if a classifier with these parameters cannot be fitted to blocks."""
-    name, learner = type(classifier).__name__, classifier.learner
-    if classifier.class_weight is not None:
-        raise TypeError(
-            f"class_weight of {name} needs all labels at once. For samples in blocks, set "
-            "class_weight of the learner."
-        )
-    if learner is not None and not isinstance(learner, Learner):
-        raise TypeError(
-            f"{name} learns from samples in blocks with a learner of dimetric only, but its "
-            f"learner is of type {type(learner).__name__}."
-        )
-    if not source.can_repeat:
-        raise ValueError(
-            f"{name} reads the samples several times, but an iterator can be read only once. Pass "
-            "a function that returns a new iterator instead."
-        )
-    if not source.has_labels:
-        raise ValueError(f"{name} requires labels: pass y, or yield (X, y) from a function.")

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,7 +17,10 @@ from dimetric._arrays.namespaces import (
     to_host,
 )
 from dimetric._compat import Interval, StrOptions
+from dimetric.blocks.source import Source
 from dimetric.classify._base import DistanceEstimator, values_like
+from dimetric.classify._block_training import mapped_references
+from dimetric.classify._class_learner import explaining_class_learner
 from dimetric.classify._kept_search import KeptSearchMixin
 from dimetric.classify._softmax import RowLoss, leave_one_out_temperature, softmax_sums
 from dimetric.classify._training import Training
@@ -39,10 +41,13 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
     temperature_: float
     metric: Metric
     metric_params: dict[str, Any] | None
+    n_references: int | None
     n_samples_fit_: int
+    n_samples_seen_: int
     _points: Array
 
     _searches_points: ClassVar[bool] = True  # whether neighbours are searched among `_points`
+    _learns_from_blocks: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DistanceEstimator._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -51,6 +56,7 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
         "metric": [str, callable],
         "metric_params": [dict, None],
         **SEARCH_PARAMETER,
+        "n_references": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -63,6 +69,7 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
         search: Any = None,
+        n_references: int | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.learner = learner
@@ -71,6 +78,7 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
         self.metric = metric
         self.metric_params = metric_params
         self.search = search
+        self.n_references = n_references
 
     def kneighbors(
         self,
@@ -171,10 +179,31 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
         """Return predictions in the namespace of X, or of the training samples if X is None."""
         return values_like(values, self._points if X is None else X)
 
-    def _keep_mapped(self, training: Training, *, weights_given: bool) -> None:
-        """Fit the learner, and store the mapped training samples and their weights."""
+    def _keep_mapped(
+        self,
+        training: Training,
+        *,
+        n_seen: int,
+        weights_given: bool = False,
+        source: Source | None = None,
+    ) -> None:
+        """Fit the learner, and store the mapped training samples and their weights.
+
+        Parameters
+        ----------
+        training : Training
+            The training samples.
+        n_seen : int
+            Number of labelled samples from which the training samples were drawn.
+        weights_given : bool, default=False
+            Whether the user gave sample weights.
+        source : Source, optional
+            All samples, if they are in blocks. The learner is fitted to them.
+        """
         n, which = training.n_labelled, ""
-        if training.rows is not None:
+        if n < n_seen:
+            which = ", the number of references"
+        elif training.rows is not None:
             which = f", the number of {'' if training.labelled is None else 'labelled '}samples"
             which += " of positive weight"
         if self.n_neighbors > n and self.weights != "softmax":
@@ -182,15 +211,12 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
                 f"n_neighbors={self.n_neighbors} is larger than n_samples={n}{which}. Choose a "
                 "smaller n_neighbors."
             )
-        try:
-            self._points = self._fit_learner(training, weights_given=weights_given)
-        except ValueError as error:
-            # scikit-learn's checks of class labels raise these messages.
-            are_no_classes = "Unknown label type" in str(error) or "be a 1d array" in str(error)
-            if are_no_classes and learns_from_classes(self.learner):
-                raise ValueError(class_learner_message(self, training.y)) from error
-            raise
-        self.n_samples_fit_ = n
+        with explaining_class_learner(self, training.y):
+            if source is None:
+                self._points = self._fit_learner(training, weights_given=weights_given)
+            else:
+                self._points = mapped_references(self, source, training.samples)
+        self.n_samples_fit_, self.n_samples_seen_ = n, n_seen
         self._forget_search()
         if self._searches_points and (self.weights != "softmax" or self.search is not None):
             check_search(self.search, self._points)
@@ -241,36 +267,6 @@ class NeighborsEstimator(KeptSearchMixin, DistanceEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
-
-
-def learns_from_classes(learner: Any) -> bool:
-    """Return whether a learner, or a step of a pipeline, learns from class labels.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from dimetric import LDA, PCA
-    >>> learns_from_classes(PCA()), learns_from_classes(make_pipeline(PCA(), LDA()))
-    (False, True)
-    """
-    parts = [learner, *learner.get_params().values()] if hasattr(learner, "get_params") else []
-    return any(
-        isinstance(part, ClassifierMixin)
-        or (bool(getattr(part, "_supervision_kinds", ())) and part._learns_from_classes())
-        for part in parts
-    )
-
-
-def class_learner_message(model: NeighborsEstimator, y: np.ndarray) -> str:
-    """Return the error message for a learner that cannot learn from the targets y."""
-    has = "continuous targets" if y.ndim == 1 else f"{y.shape[1]} outputs"
-    remedy = 'MLKR or NCA(cost="squared")'
-    if isinstance(model, ClassifierMixin):
-        remedy = 'NCA(cost="jaccard") for several labels per sample'
-    return (
-        f"learner={model.learner!r} learns from one class per sample, but y has {has}. Use "
-        f"{remedy}, an unsupervised learner, such as PCA or Covariance, or learner=None."
-    )
 
 
 def _check_precomputed(D: Array, learner: Any) -> None:

@@ -21,6 +21,10 @@ MIN_LEFT_OUT_SAMPLES = 64
 # Smaller probabilities count as this in a log loss. Otherwise, a few outliers, far from all other
 # samples, would choose a temperature at which all samples vote alike.
 MIN_PROBABILITY = 1e-3
+# The learned distance was fitted to the samples whose leave-one-out log loss chooses the
+# temperature, so the loss is too small where classes are separated, and vanishes for all small
+# temperatures. The largest temperature is chosen whose total log loss is larger by at most this.
+LOG_LOSS_SLACK = 2.0
 # Temperatures that are tried first, in units of the mean squared distance, and multiples of the
 # best of them that are tried next.
 TEMPERATURES = 4.0 ** np.arange(-10, 3)
@@ -119,6 +123,21 @@ def leave_one_out_temperature(
     losses = {T: mean_loss(T) for T in TEMPERATURES}
     losses |= {T: mean_loss(T) for T in _largest_good(losses, slack) * FINER_FACTORS}
     return unit * _largest_good(losses, slack)
+
+
+def log_losses(votes: list[np.ndarray], codes: list[np.ndarray]) -> np.ndarray:
+    """Return the log loss of each sample, given votes and true classes of each output.
+
+    Examples
+    --------
+    >>> log_losses([np.array([[1.0, 1.0], [0.0, 3.0]])], [np.array([0, 1])]).round(3)
+    array([0.693, 0.   ])
+    """
+    losses = np.zeros(len(codes[0]))
+    for each, own_codes in zip(votes, codes, strict=True):
+        own = each[np.arange(len(own_codes)), own_codes]
+        losses -= np.log(np.maximum(own / np.sum(each, axis=1), MIN_PROBABILITY))
+    return losses
 
 
 def _largest_good(losses: dict[float, float], slack: float) -> float:

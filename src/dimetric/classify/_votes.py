@@ -14,6 +14,8 @@ from dimetric.neighbors.ties import WeightFunction
 # as equal. Weights 1 / distance have larger relative errors than distances.
 VOTE_TOLERANCE = 16
 
+MAX_DENSE_CLASSES = 16  # for more classes, a sparse array of votes takes less memory
+
 Weights = str | Callable[[np.ndarray], np.ndarray] | None
 
 
@@ -77,6 +79,30 @@ def weight_function(weights: Weights) -> WeightFunction | None:
     return lambda distances: weights_of(distances, weights)
 
 
+def outputs_of(codes: np.ndarray, classes: Any) -> list[tuple[np.ndarray, int]]:
+    """Return the codes and the number of classes of each output."""
+    if codes.ndim == 1:
+        return [(codes, len(classes))]
+    if not isinstance(classes, list):  # in a damaged model file
+        raise ValueError("classes_ must be a list, because the class codes have two dimensions.")
+    return [(output, len(each)) for output, each in zip(codes.T, classes, strict=True)]
+
+
+def decoded(classes: Any, codes: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+    """Return the classes of samples from the codes of each output.
+
+    Examples
+    --------
+    >>> decoded([np.array([3, 5]), np.array([7, 9])], [[0, 1], [1, 1]])
+    array([[3, 9],
+           [5, 9]])
+    """
+    if not isinstance(classes, list):
+        return classes[codes[0]]
+    pairs = zip(classes, codes, strict=True)
+    return np.stack([each[output] for each, output in pairs], axis=1)
+
+
 def one_hot_rows(
     outputs: Sequence[tuple[np.ndarray, int]], weights: np.ndarray | None = None
 ) -> sparse.csr_array:
@@ -104,6 +130,14 @@ def one_hot_rows(
     starts = np.arange(0, n * m + 1, m)
     values = np.ones(n * m) if weights is None else np.repeat(weights, m)
     return sparse.csr_array((values, columns.ravel(), starts), shape=(n, first[-1]))
+
+
+def indicators_of(
+    outputs: Sequence[tuple[np.ndarray, int]], weights: np.ndarray | None
+) -> np.ndarray | sparse.csr_array:
+    """Return :func:`one_hot_rows`, as a dense array if there are few classes."""
+    indicators = one_hot_rows(outputs, weights)
+    return indicators.toarray() if indicators.shape[1] <= MAX_DENSE_CLASSES else indicators
 
 
 def most_voted(votes: np.ndarray, points: Array) -> np.ndarray:

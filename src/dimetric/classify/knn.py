@@ -1,6 +1,5 @@
 """Classification by nearest neighbours under a learned distance."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,23 +9,20 @@ from dimetric._arrays.namespaces import Array, is_dask
 from dimetric._compat import fit_method
 from dimetric.blocks.lazy import lazy_on_dask, mean_over_blocks
 from dimetric.classify._base import DistanceClassifier, accuracy
+from dimetric.classify._block_training import class_references, source_for
 from dimetric.classify._neighbors import NeighborsEstimator
-from dimetric.classify._softmax import MIN_PROBABILITY
+from dimetric.classify._softmax import LOG_LOSS_SLACK, log_losses
 from dimetric.classify._votes import (
     Weights,
+    decoded,
     has_several_outputs,
+    indicators_of,
     most_voted,
-    one_hot_rows,
+    outputs_of,
     weight_function,
 )
 from dimetric.classify._weights import ClassWeights
 from dimetric.neighbors.metric_search import Metric
-
-# The learned distance was fitted to the samples whose leave-one-out log loss chooses the
-# temperature, so the loss is too small where classes are separated, and vanishes for all small
-# temperatures. The largest temperature is chosen whose total log loss is larger by at most this.
-LOG_LOSS_SLACK = 2.0
-MAX_DENSE_CLASSES = 16  # for more classes, a sparse array of votes takes less memory
 
 
 class KNNClassifier(NeighborsEstimator, DistanceClassifier):
@@ -66,6 +62,9 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         Approximate search: an :class:`~dimetric.neighbors.ApproximateNeighbors`, or an object like
         scikit-learn's ``KNeighborsTransformer``. Tied samples share votes if they are found. None
         searches exactly.
+    n_references : int or None, default=None
+        Largest number of samples that are neighbours, see Notes. None keeps all samples of an
+        array, and 20,000 of samples in blocks.
     class_weight : dict, "balanced", list or None, default=None
         Weights of the classes, which multiply the sample weights. A class that is not in the dict
         has the weight 1. With ``"balanced"``, all classes have the same total weight. For several
@@ -79,7 +78,10 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     learner_ : learner or None
         The fitted learner.
     n_samples_fit_ : int
-        Number of training samples with a label and a positive weight.
+        Number of samples that are neighbours: all with a label and a positive weight, or the
+        references among them.
+    n_samples_seen_ : int
+        Number of samples with a label and a positive weight.
     temperature_ : float
         The temperature T, if ``weights="softmax"``.
     search_used_ : str
@@ -110,6 +112,10 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     weight 0 are left out: they are not neighbours, and leave-one-out results do not include them.
     A sample of weight 2 is not the same as the sample given twice, because a copy takes the place
     of another neighbour.
+
+    With `n_references`, the learner learns from all samples, but only a sample of them votes. Each
+    class is sampled in proportion, but at least 4 times if it has so many samples. With several
+    outputs, the sample is random. It depends on the row numbers alone, not on blocks.
 
     y may be a matrix of 0 and 1 with a column for each label (multi-label classification). Each
     column is an output. A learner must then accept several outputs, such as
@@ -153,6 +159,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         metric: Metric = "euclidean",
         metric_params: dict[str, Any] | None = None,
         search: Any = None,
+        n_references: int | None = None,
         class_weight: ClassWeights = None,
     ) -> None:
         super().__init__(
@@ -163,18 +170,21 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
             metric=metric,
             metric_params=metric_params,
             search=search,
+            n_references=n_references,
         )
         self.class_weight = class_weight
 
     @fit_method
-    def fit(self, X: Array, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Array, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the distance and store the mapped samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples, as a NumPy or sparse array, a pandas or polars data frame, or an array of any
-            array-API namespace.
+            Samples, as a NumPy or sparse array, a pandas or polars data frame, an array of any
+            array-API namespace, or in blocks: a Dask array or data frame, a function that returns
+            an iterator over blocks ``(X, y)``, or, if `n_references` is set, a memory map of at
+            least 256 MiB. Samples in blocks need a learner that learns from blocks.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Class labels, for one or several outputs.
         sample_weight : array-like of shape (n_samples,), optional
@@ -187,13 +197,17 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
             The fitted classifier.
         """
         self._check_metric(X)
-        training = self._checked_training(
-            X, y, sample_weight, multi_output=self._multi_output and has_several_outputs(y)
-        )
-        self._keep_mapped(training, weights_given=sample_weight is not None)
+        source = source_for(self, X, y, sample_weight)
+        if source is None:
+            several = self._multi_output and has_several_outputs(y)
+            training = self._checked_training(X, y, sample_weight, multi_output=several)
+            n_seen, training = training.n_labelled, training.references(self.n_references)
+        else:
+            self.classes_, n_seen, training = class_references(self, source)
+        weights_given = sample_weight is not None
+        self._keep_mapped(training, n_seen=n_seen, weights_given=weights_given, source=source)
         self._codes = training.codes
-        slack = LOG_LOSS_SLACK / self.n_samples_fit_
-        self._keep_temperature(self._log_losses, slack)
+        self._keep_temperature(self._log_losses, LOG_LOSS_SLACK / self.n_samples_fit_)
         return self
 
     @lazy_on_dask
@@ -257,25 +271,11 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     def _labels(self) -> np.ndarray:
         """Return the classes of the training samples."""
-        return self._decoded(np.atleast_2d(self._codes.T))
-
-    def _decoded(self, codes: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
-        """Return the classes of samples from the codes of each output."""
-        if self._codes.ndim == 1:
-            return self.classes_[codes[0]]
-        pairs = zip(self.classes_, codes, strict=True)
-        return np.stack([classes[output] for classes, output in pairs], axis=1)
+        return decoded(self.classes_, np.atleast_2d(self._codes.T))
 
     def _outputs(self) -> list[tuple[np.ndarray, int]]:
         """Return the codes and the number of classes of each output."""
-        if self._codes.ndim == 1:
-            return [(self._codes, len(self.classes_))]
-        if not isinstance(self.classes_, list):  # in a damaged model file
-            raise ValueError(
-                "classes_ must be a list, because the class codes have two dimensions."
-            )
-        each = zip(self._codes.T, self.classes_, strict=True)
-        return [(codes, len(classes)) for codes, classes in each]
+        return outputs_of(self._codes, self.classes_)
 
     def _class_scores(self, X: Array | None) -> Any:
         """Return the votes for each class, of shape (n_samples, n_classes)."""
@@ -297,8 +297,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     def _values_of_points(self) -> Any:
         """Return the weights of the training samples, in the columns of their classes."""
-        indicators = one_hot_rows(self._outputs(), self._weights_of_votes())
-        return indicators.toarray() if indicators.shape[1] <= MAX_DENSE_CLASSES else indicators
+        return indicators_of(self._outputs(), self._weights_of_votes())
 
     def _by_output(self, votes: np.ndarray) -> list[np.ndarray]:
         """Divide the columns of votes into those of each output."""
@@ -306,16 +305,12 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     def _log_losses(self, votes: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the log loss of training samples, summed over the outputs."""
-        losses = np.zeros(len(rows))
-        for each, (codes, _) in zip(self._by_output(votes), self._outputs(), strict=True):
-            own = each[np.arange(len(rows)), codes[rows]]
-            losses -= np.log(np.maximum(own / np.sum(each, axis=1), MIN_PROBABILITY))
-        return losses
+        return log_losses(self._by_output(votes), [codes[rows] for codes, _ in self._outputs()])
 
     def _most_voted(self, votes: list[np.ndarray], X: Array | None) -> Array:
         """Return the classes with the most votes. Numeric classes are in the namespace of X."""
         best = [most_voted(each, self._points) for each in votes]
-        return self._like_samples(self._decoded(best), X)
+        return self._like_samples(decoded(self.classes_, best), X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,5 +1,6 @@
 """Regression by nearest neighbours under a learned distance."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -8,15 +9,13 @@ from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_array
 
 from dimetric._arrays.labels import dense_y
-from dimetric._arrays.namespaces import Array, to_host
+from dimetric._arrays.namespaces import Array, is_dask, to_host
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import fit_method
-from dimetric.blocks.lazy import lazy_on_dask
-from dimetric.classify._neighbors import (
-    NeighborsEstimator,
-    class_learner_message,
-    learns_from_classes,
-)
+from dimetric.blocks.lazy import lazy_on_dask, r2_over_blocks
+from dimetric.classify._block_training import number_references, source_for
+from dimetric.classify._class_learner import class_learner_message, learns_from_classes
+from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.classify._training import Training
 from dimetric.classify._votes import weight_function
 from dimetric.classify._weights import labelled_rows
@@ -62,13 +61,19 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         Approximate search: an :class:`~dimetric.neighbors.ApproximateNeighbors`, or an object like
         scikit-learn's ``KNeighborsTransformer``. Tied samples share weight if they are found. None
         searches exactly.
+    n_references : int or None, default=None
+        Largest number of samples that are neighbours, see Notes. None keeps all samples of an
+        array, and 20,000 of samples in blocks.
 
     Attributes
     ----------
     learner_ : learner or None
         The fitted learner.
     n_samples_fit_ : int
-        Number of training samples with a label and a positive weight.
+        Number of samples that are neighbours: all with a label and a positive weight, or the
+        references among them.
+    n_samples_seen_ : int
+        Number of samples with a label and a positive weight.
     temperature_ : float
         The temperature T, if ``weights="softmax"``.
     search_used_ : str
@@ -96,6 +101,10 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     Sample weights do not affect which samples are neighbours. Samples of weight 0 are left out:
     they are not neighbours, and leave-one-out results do not include them.
 
+    With `n_references`, the learner learns from all samples, but only a random sample of them are
+    neighbours. They depend on the row numbers alone, so they are the same for arrays and for any
+    blocks.
+
     Examples
     --------
     >>> X, y = np.arange(6.0)[:, None], np.arange(6.0) ** 2
@@ -106,14 +115,16 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     _targets: np.ndarray
 
     @fit_method
-    def fit(self, X: Array, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Array, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the distance and store the mapped samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples, as a NumPy or sparse array, a pandas or polars data frame, or an array of any
-            array-API namespace.
+            Samples, as a NumPy or sparse array, a pandas or polars data frame, an array of any
+            array-API namespace, or in blocks: a Dask array or data frame, a function that returns
+            an iterator over blocks ``(X, y)``, or, if `n_references` is set, a memory map of at
+            least 256 MiB. Samples in blocks need a learner that learns from blocks.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets, one or several per sample.
         sample_weight : array-like of shape (n_samples,), optional
@@ -126,23 +137,38 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
             The fitted regressor.
         """
         self._check_metric(X)
+        source = source_for(self, X, y, sample_weight)
+        if source is None:
+            training = self._array_training(X, y, sample_weight)
+            n_seen, training = training.n_labelled, training.references(self.n_references)
+        else:
+            n_seen, training = number_references(self, source)
+            training = replace(training, learner_y=self._checked_targets(training.y))
+        weights_given = sample_weight is not None
+        self._keep_mapped(training, n_seen=n_seen, weights_given=weights_given, source=source)
+        self._targets = training.y
+        self._keep_temperature(self._squared_errors)
+        return self
+
+    def _array_training(self, X: Array, y: Any, sample_weight: Any) -> Training:
+        """Validate the arguments of ``fit``, and leave out rows of weight 0."""
         samples = checked_samples(self, X, reset=True)
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        y = _checked_targets(y)
+        y = self._checked_targets(y)
         check_consistent_length(samples, y)
+        weights = checked_sample_weight(sample_weight, len(y))
+        return Training.of(self, samples, y, weights, labelled_rows(self.learner, y))
+
+    def _checked_targets(self, y: Any) -> np.ndarray:
+        """Return targets as floats. Raise if the learner cannot learn from them."""
+        y = _numbers(y)
         if y.ndim == 1 and not may_be_classes(y) and learns_from_classes(self.learner):
             raise ValueError(class_learner_message(self, y))
-        y = y.astype(np.result_type(y.dtype, np.float32), copy=False)
-        weights = checked_sample_weight(sample_weight, len(y))
-        training = Training.of(self, samples, y, weights, labelled_rows(self.learner, y))
-        self._keep_mapped(training, weights_given=sample_weight is not None)
-        self._targets = training.y
-        self._keep_temperature(self._squared_errors)
-        return self
+        return y.astype(np.result_type(y.dtype, np.float32), copy=False)
 
     @lazy_on_dask
     def predict(self, X: Array | None = None) -> Array:
@@ -172,6 +198,8 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights. By default, all samples have the same weight in the score.
         """
+        if is_dask(X):
+            return r2_over_blocks(self, X, y, sample_weight)
         from sklearn.metrics import r2_score
 
         predicted = to_host(self.predict(X))
@@ -215,7 +243,7 @@ def _averages(sums: np.ndarray) -> np.ndarray:
     return sums[:, :-1] / sums[:, -1:]
 
 
-def _checked_targets(y: Any) -> np.ndarray:
+def _numbers(y: Any) -> np.ndarray:
     """Return targets as an array of finite numbers. Raise if they are not numbers."""
     y = dense_y(y)
     y = y if hasattr(y, "shape") else np.asarray(y)  # scikit-learn converts objects in arrays only

@@ -68,7 +68,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
         The fitted learner.
     n_iter_ : int
         Number of iterations.
-    n_samples_fit_ : int
+    n_samples_fit_, n_samples_seen_ : int
         Number of training samples with a label and a positive weight.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names if X has any.
@@ -91,9 +91,9 @@ class MultiMetricKNNClassifier(KNNClassifier):
     """
 
     metric = "euclidean"  # the metrics of the classes are applied before
-    metric_params = search = None
+    metric_params = search = n_references = None
     _multi_output = False
-    _searches_points = False
+    _searches_points = _learns_from_blocks = False
     _min_samples = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KNNClassifier._parameter_constraints,
@@ -126,7 +126,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
         self.class_weight = class_weight
 
     @fit_method
-    def fit(self, X: Array, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Array, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn a metric for each class.
 
         Parameters

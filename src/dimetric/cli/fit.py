@@ -260,7 +260,7 @@ def _with_target(
 
 
 def _check_learns_from_numbers(model: Any, target: str, task: "Task") -> None:
-    from dimetric.classify._neighbors import learns_from_classes
+    from dimetric.classify._class_learner import learns_from_classes
 
     if learns_from_classes(model):
         raise ValueError(

@@ -105,6 +105,7 @@ SCHEMA = {
     "NeighborsEstimator": {
         "_points": "float n k",
         "n_samples_fit_": "count",
+        "n_samples_seen_": "maybe count",
         "temperature_": "maybe number",
         "_vote_weights": "maybe float n",
         "_rows": "maybe int n",

@@ -1,5 +1,7 @@
 """``fit`` of learners for samples in blocks: Dask collections, memory maps, iterators of blocks."""
 
+from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -21,16 +23,23 @@ def block_source(learner: Any, X: Any, y: Any, sample_weight: Any) -> Source | N
 
     Raise if the samples are in blocks but the learner needs all of them at once.
     """
-    is_map = isinstance(X, np.memmap)
-    if is_map and (X.ndim != 2 or X.nbytes < MIN_BYTES_OF_BLOCKS):
-        return None
-    if is_map and (obstacle := obstacle_of(learner)):
-        warn(f"The memory map of {X.nbytes / 2**30:.1f} GiB is read as an array. {obstacle}")
+    if is_read_as_array(X, partial(obstacle_of, learner)):
         return None
     source = source_of(X, y if learner._supervision_kinds else None, sample_weight)
     if source is not None and (obstacle := obstacle_of(learner)):
         raise TypeError(obstacle)
     return source
+
+
+def is_read_as_array(X: Any, obstacle: Callable[[], str]) -> bool:
+    """Return whether X is a memory map that is small, or that an obstacle keeps from blocks."""
+    if not isinstance(X, np.memmap):
+        return False
+    if X.ndim != 2 or X.nbytes < MIN_BYTES_OF_BLOCKS:
+        return True
+    if reason := obstacle():
+        warn(f"The memory map of {X.nbytes / 2**30:.1f} GiB is read as an array. {reason}")
+    return bool(reason)
 
 
 def obstacle_of(learner: Any) -> str:

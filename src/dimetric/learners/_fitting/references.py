@@ -170,19 +170,14 @@ def sampled(
     rows.
     """
     name = learner._name
-    n_classes, n = len(totals.classes), int(np.sum(totals.counts))
+    n = int(np.sum(totals.counts))
     if n < learner._min_samples:
         raise ValueError(
             f"{name} requires at least {learner._min_samples} samples, but only {n} have a label "
             "and a positive weight."
         )
     encoding, totals = _encoding(totals, class_weight)
-    if n_classes > m:
-        raise ValueError(
-            f"y has {n_classes} classes, but n_references={m}. Every class needs a reference: "
-            f"increase n_references to {MIN_REFERENCES_PER_CLASS * n_classes} or more."
-        )
-    sizes = dict(enumerate(allocation(totals.counts, m).tolist()))
+    sizes = class_sizes(totals.counts, m)
     random_state = getattr(learner, "random_state", None)
     seed = 0 if random_state is None else int(random_generator(random_state).randint(2**31))
     sample = source.reduce(sample_references, encoding, sizes, seed, numbered=True)
@@ -204,6 +199,17 @@ def _encoding(totals: ClassTotals, class_weight: Any) -> tuple[Encoding, ClassTo
         return Encoding(totals.classes, None), totals
     mean = np.sum(total[kept]) / np.sum(counts[kept])
     return Encoding(totals.classes, total[kept] / weights[kept] / mean), totals
+
+
+def class_sizes(counts: np.ndarray, m: int) -> dict[int, int]:
+    """Return how many of m references each class has, by its code. Raise if a class has none."""
+    n_classes = len(counts)
+    if n_classes > m:
+        raise ValueError(
+            f"y has {n_classes} classes, but n_references={m}. Every class needs a reference: "
+            f"increase n_references to {MIN_REFERENCES_PER_CLASS * n_classes} or more."
+        )
+    return dict(enumerate(allocation(counts, m).tolist()))
 
 
 def allocation(counts: np.ndarray, m: int) -> np.ndarray:
