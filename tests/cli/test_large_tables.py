@@ -104,6 +104,15 @@ def test_numbers_are_predicted_from_sampled_neighbours(run, table):
     assert np.corrcoef(model.predict(frame), frame["number"])[0, 1] > 0.8
 
 
+def test_a_pairwise_learner_says_how_many_references_it_used(run, table):
+    out = table.parent / "m.dimetric"
+    done = run("fit", table, "--target", "kind", "--learner", "NCA", "--out", out,
+               "--max-memory", LIMIT, "--option", "n_references=200")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "NCA: 2,993 rows in blocks" in done.stdout
+    assert "All 2,993 rows met 200 reference rows" in done.stderr
+
+
 def test_a_learner_that_needs_all_rows_is_fitted_to_a_sample(run, table):
     out = table.parent / "m.dimetric"
     done = run("fit", table, "--target", "kind", "--learner", "ITML", "--out", out,

@@ -103,7 +103,7 @@ def _input_file(path: str | Path) -> InputFile:
         return InputFile(_spooled_input(), STDIN_LABEL, True)
     file = InputFile(Path(path), str(path))
     if file.path.is_dir():
-        raise IsADirectoryError(f"{path} is a directory, not a file.")
+        raise IsADirectoryError(f"{path} is a directory, not a file. It contains no Parquet file.")
     if not file.path.exists():
         check_not_url(path)
         raise FileNotFoundError(f"There is no file {path}.")
