@@ -1,4 +1,4 @@
-"""Learners that learn from classes, and targets that are no classes."""
+"""Whether a learner learns from classes, and the message for targets that are not classes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -13,7 +13,9 @@ from dimetric.learners import LDA, LMNN, NCA, PCA
 from dimetric.learners._retrieval.vectors import unit_rows
 from dimetric.supervision import Relevance
 
-MAX_CLASS_SHARE = 0.5  # items in the largest class; more means that there are no classes
+# If more than this share of the items is in one group of items that are relevant to each other,
+# the groups are not used as classes.
+MAX_CLASS_SHARE = 0.5
 MAX_SAMPLES = {"LDA": 50_000, "NCA": 3000, "LMNN": 3000}
 VARIANCE_FLOOR = 1e-2  # axes of less variance, relative to the mean, are not enlarged further
 CLASS_LEARNERS: dict[str, Callable[[], Any]] = {
