@@ -113,7 +113,13 @@ def sample_if_large(
 
 def size_sentence(table: ParquetTable, options: SampleOptions, option: str) -> str:
     """Return a sentence that says that a table is larger than the limit."""
+    size, limit = _in_gb(table.n_bytes), _in_gb(options.max_bytes)
     return (
-        f"The table would take about {table.n_bytes / GB:.1f} GB of memory, more than the limit of "
-        f"{options.max_bytes / GB:.1f} GB ({option})."
+        f"The table would take about {size} of memory, more than the limit of {limit} ({option})."
     )
+
+
+def _in_gb(n_bytes: float) -> str:
+    """Return a size as text, with a significant digit also for small sizes."""
+    size = n_bytes / GB
+    return f"{size:.1f} GB" if size >= 0.1 else f"{size:.1g} GB"
