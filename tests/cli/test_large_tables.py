@@ -120,7 +120,7 @@ def test_a_learner_that_needs_all_rows_is_fitted_to_a_sample(run, table):
     assert done.exit_code == 0, done.output
     sentence = "301 of 3,000 rows, sampled from 60 of 60 row groups"
     assert f"Fitted to: {sentence}" in done.stdout
-    assert "but the limit is 0.0004 GB (--max-memory)" in done.stderr
+    assert "more than the limit of 0.0004 GB (--max-memory)" in done.stderr
     assert dimetric.describe(out)["about"]["sample"] == sentence
 
 
