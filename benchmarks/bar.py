@@ -33,17 +33,19 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only works whose name contains this")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
     args = parser.parse_args()
-    environments = Environments()
-    run = description(environments)  # builds the environments, whose time does not count
-    started = time.monotonic()
 
     def selected(name: str) -> bool:
         return args.only.casefold() in name.casefold()
 
-    chosen = [s for s in SERIES if selected(s.name) and (s.quick or not args.quick)]
-    grown = [growth(series, environments, quick=args.quick) for series in chosen]
+    series = [s for s in SERIES if selected(s.name) and (s.quick or not args.quick)]
+    works = [work for work in ALL if selected(work.name)]
+    libraries = {side.library for work in works for side in work.sides.values()}
+    environments = Environments()
+    run = description(environments, libraries)  # their time does not count
+    started = time.monotonic()
+    grown = [growth(each, environments, quick=args.quick) for each in series]
     found = outcomes(
-        [work for work in ALL if selected(work.name)],
+        works,
         QUICK if args.quick else FULL,
         environments,
         quick=args.quick,

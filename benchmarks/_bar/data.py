@@ -47,10 +47,18 @@ def roll(n: int) -> Data:
     return f"Swiss roll, {n:,}", {"X": X, "sheet": sheet}
 
 
-def normal(n: int, d: int, decay: float) -> Data:
+def normal(n: int, d: int, decay: float, dtype: str = "float64") -> Data:
     """Return normal samples. The standard deviation of feature i is i ** -decay."""
     X = np.random.default_rng(0).normal(size=(n, d)) / np.arange(1, d + 1) ** decay
-    return f"{n:,} x {d}", {"X": X}
+    return f"{n:,} x {d}{'' if dtype == 'float64' else f', {dtype}'}", {"X": X.astype(dtype)}
+
+
+def queries(n: int, d: int, n_rows: int) -> Data:
+    """Return normal samples of three classes, and new rows with their classes."""
+    X = np.random.default_rng(0).normal(size=(n + n_rows, d))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int) + (X[:, 0] > 1)
+    rows = f"{n_rows:,} row{'s' * (n_rows > 1)}"
+    return f"{rows}, {n:,} x {d}", {"X": X[:n], "y": y[:n], "Q": X[n:], "labels": y[n:]}
 
 
 def distances(n: int) -> Data:
@@ -88,6 +96,12 @@ def mnist(n_components: int | None) -> Data:
     if n_components is not None:
         X = PCA(n_components).fit_transform(X)
     return f"MNIST {X.shape[0]:,} x {X.shape[1]}, float32", {"X": X, "y": y}
+
+
+def images(n: int, n_components: int) -> Data:
+    """Return the first images of MNIST, mapped by PCA."""
+    _, arrays = mnist(n_components)
+    return f"MNIST {n:,} x {n_components}", {"X": arrays["X"][:n].astype(np.float64)}
 
 
 def nothing(title: str) -> Data:

@@ -52,10 +52,12 @@ def versions() -> dict[str, str]:
     return found
 
 
-def peer_versions(environments: Environments) -> dict[str, dict[str, str] | str]:
-    """Return the versions in the environments of the peers, or why there are none."""
+def peer_versions(
+    environments: Environments, libraries: set[str]
+) -> dict[str, dict[str, str] | str]:
+    """Return the versions in the environments of peers, or why there are none."""
     found: dict[str, dict[str, str] | str] = {}
-    for library in PINS:
+    for library in sorted(libraries & PINS.keys()):
         try:
             command = environments.python(library)
             done = subprocess.run(
@@ -72,12 +74,12 @@ def peer_versions(environments: Environments) -> dict[str, dict[str, str] | str]
     return found
 
 
-def description(environments: Environments) -> dict[str, Any]:
-    """Return the machine and all versions."""
+def description(environments: Environments, libraries: set[str]) -> dict[str, Any]:
+    """Return the machine and all versions. The environments of the libraries are built."""
     return {
         "processor": processor(),
         "cores": cores(),
         "system": f"{platform.system()} {platform.machine()}",
         "versions": versions(),
-        "peers": peer_versions(environments),
+        "peers": peer_versions(environments, libraries),
     }

@@ -139,4 +139,12 @@ VARIANCE = Quality(
 EIGENVALUES = Quality(
     "sum of eigenvalues", lambda _, results: float(np.sum(results["eigenvalues_"])), True, 1e-6
 )
+EXPLAINED_VARIANCE = Quality(
+    "explained variance",
+    lambda _, results: float(np.sum(results["explained_variance_ratio_"])),
+    *(True, 1e-5),
+)
+ACCURACY = Quality(
+    "accuracy", lambda arrays, results: float(np.mean(results["labels"] == arrays["labels"])), True
+)
 SCORE = Quality("trustworthiness", lambda _, results: float(results["value"]), True, 1e-9)

@@ -19,9 +19,9 @@ alternate, and the times are medians. Absolute times differ between machines. Ra
 
 - **ratio**: the time of the peer divided by ours.
 - **limit**: the time of the matrix products or passes that the work cannot do without, measured in
-  the same run in float64, divided by our time. It is 1 if the work takes no other time, and
-  above 1 if we do with less, such as products in float32. For iterative fits, the products of one
-  evaluation are counted once for each iteration.
+  the same run, divided by our time. The products are in float64, except for PCA. The limit is 1 if
+  the work takes no other time, and above 1 if we do with less, such as products in float32. For
+  iterative fits, the products of one evaluation are counted once for each iteration.
 - **quality**: an objective or accuracy. The same function of ours evaluates both results. A work
   reaches its bar only if our quality is no worse.
 - **memory**: the largest resident memory during the work minus the memory before it.
@@ -50,8 +50,7 @@ def as_json(run: dict[str, Any], outcomes: list[Outcome], grown: list[Growth]) -
     return {
         "run": run,
         "bar": [
-            {"row": text, "mark": marks[row][0], "notes": marks[row][1]}
-            for row, text in ROWS.items()
+            {"row": ROWS[row], "mark": mark, "notes": notes} for row, (mark, notes) in marks.items()
         ],
         "works": [_work_record(each) for each in outcomes],
         "growth": [
@@ -110,10 +109,8 @@ def _machine(run: dict[str, Any]) -> str:
 
 
 def _rows(outcomes: list[Outcome]) -> str:
-    marks = row_marks(outcomes)
-    lines = [
-        [text, f"**{marks[row][0]}**", "<br>".join(marks[row][1])] for row, text in ROWS.items()
-    ]
+    marks = row_marks(outcomes).items()
+    lines = [[ROWS[row], f"**{mark}**", "<br>".join(notes)] for row, (mark, notes) in marks]
     return _table(["row", "mark", "notes"], lines)
 
 

@@ -10,6 +10,7 @@ from _bar.environments import Environments, Pins
 from _bar.growth import exponent
 from _bar.measure import Effort, Timing, in_turns, measured
 from _bar.process import Side, SideFailed, SideProcess, TimeLimitReached
+from _bar.worker import LEAST_SECONDS
 
 PYTHON = [sys.executable, "-P"]
 
@@ -86,6 +87,15 @@ def double(arrays, factor):
         return {"doubled": factor * arrays["X"]}
     return call
 
+def count(arrays):
+    n_calls = 0
+
+    def call():
+        nonlocal n_calls
+        n_calls += 1
+        return {"n_calls": n_calls}
+    return call
+
 def fail(arrays):
     def call():
         raise ValueError("the matrix\\nis singular")
@@ -95,7 +105,7 @@ def crash(arrays):
     return lambda: os._exit(3)
 
 def sleep(arrays):
-    return lambda: time.sleep(60)
+    return lambda: time.sleep(60) or {}
 
 def allocate(arrays):
     return lambda: {"total": np.ones(10_000_000).sum()}
@@ -126,6 +136,14 @@ def test_process_returns_time_and_results(started):
         seconds, _, results = process.run(60)
         assert seconds > 0
         np.testing.assert_array_equal(results["doubled"], [0, 2, 4])
+
+
+@pytest.mark.slow
+def test_short_calls_are_repeated_and_averaged(started):
+    seconds, _, results = started("count").run(60)
+    n_calls = int(results["n_calls"])
+    assert n_calls > 1
+    assert seconds * n_calls >= LEAST_SECONDS
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from _bar import qualities
 from _bar.bar_rows import ROWS
-from _bar.data import blobs, digit_pairs, distances, embedded, roll, table
+from _bar.data import blobs, digit_pairs, distances, embedded, queries, roll, table
 from _bar.growth import SERIES
 from _bar.process import SIDES
 from _bar.qualities import objective
@@ -69,6 +69,7 @@ SMALL = {
     "embedded": lambda *_: embedded(400),
     "distances": lambda *_: distances(300),
     "blobs": lambda *_: blobs(400),
+    "queries": lambda *_: queries(300, 4, 20),
 }
 
 

@@ -76,6 +76,13 @@ def neighbors(arrays, *, n_neighbors):
     return lambda: {"indices": metric_neighbors(X, n_neighbors)[1]}
 
 
+def predict(arrays, *, n_neighbors):
+    """Predict the classes of new rows by a fitted k-NN classifier."""
+    model = dimetric.KNNClassifier(n_neighbors).fit(arrays["X"], arrays["y"])
+    model.predict(arrays["Q"])
+    return lambda: {"labels": model.predict(arrays["Q"])}
+
+
 def trustworthiness(arrays, *, n_neighbors):
     """Compute the trustworthiness of an embedding."""
     from dimetric.quality import trustworthiness

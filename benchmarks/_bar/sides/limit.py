@@ -5,35 +5,10 @@ rows, and with the BLAS of this Python. What else the work does (exponentials, s
 a solver's own steps) is left out, so no implementation by these products can be faster.
 """
 
-import time
-from functools import wraps
-
 import numpy as np
 from scipy.spatial import KDTree
 
 BLOCK_ROWS = 512
-LEAST_SECONDS = 0.05  # short products are repeated, because waking the threads takes time, too
-
-
-def averaged(prepare):
-    """Let the call of a side repeat its products, and return their mean time."""
-
-    @wraps(prepare)
-    def prepare_averaged(arrays, **options):
-        products = prepare(arrays, **options)
-
-        def call():
-            started, n_calls, seconds = time.perf_counter(), 0, 0.0
-            while seconds < LEAST_SECONDS:
-                results = products()
-                n_calls += 1
-                seconds = time.perf_counter() - started
-            return results | {"seconds": seconds / n_calls}
-
-        products()  # the first call starts the threads
-        return call
-
-    return prepare_averaged
 
 
 def blocks(n):
@@ -41,7 +16,6 @@ def blocks(n):
     return (slice(i, i + BLOCK_ROWS) for i in range(0, n, BLOCK_ROWS))
 
 
-@averaged
 def all_pairs(arrays, *, k=None):
     """One evaluation over all pairs: map, inner products, weighted sums, and gradient."""
     X = np.ascontiguousarray(arrays["X"], dtype=np.float64)
@@ -57,7 +31,6 @@ def all_pairs(arrays, *, k=None):
     return call
 
 
-@averaged
 def map_and_gradient(arrays, *, k=None):
     """One evaluation of a sum over few pairs: map all samples, and compute the gradient."""
     X = np.ascontiguousarray(arrays["X"], dtype=np.float64)
@@ -70,7 +43,6 @@ def map_and_gradient(arrays, *, k=None):
     return call
 
 
-@averaged
 def listed_pairs(arrays):
     """One evaluation of a sum over listed pairs: map the differences, and compute the gradient."""
     X, rows = arrays["X"], arrays["rows"]
@@ -83,7 +55,6 @@ def listed_pairs(arrays):
     return call
 
 
-@averaged
 def inner_products(arrays, *, names=("X",), passes=1):
     """All inner products of the samples, for a search or for distances."""
     X = [np.ascontiguousarray(arrays[name], dtype=np.float64) for name in names]
@@ -99,7 +70,6 @@ def inner_products(arrays, *, names=("X",), passes=1):
     return call
 
 
-@averaged
 def kernel_and_products(arrays, *, k):
     """The kernel matrix, and one product of it with k vectors."""
     X = np.ascontiguousarray(arrays["X"], dtype=np.float64)
@@ -115,7 +85,6 @@ def kernel_and_products(arrays, *, k):
     return call
 
 
-@averaged
 def square_and_multiply(arrays, *, k, n=None):
     """Square a matrix of distances once, and multiply it by k vectors."""
     D = arrays["D"] if "D" in arrays else np.ones((n or len(arrays["X"]),) * 2)
@@ -130,7 +99,6 @@ def square_and_multiply(arrays, *, k, n=None):
     return call
 
 
-@averaged
 def neighborhoods(arrays, *, n_neighbors, eigen):
     """Find the neighbours by a tree, and solve one small system or eigenproblem for each sample."""
     X = arrays["X"]
@@ -143,3 +111,22 @@ def neighborhoods(arrays, *, n_neighbors, eigen):
         return {"found": np.linalg.eigh(gram)[1] if eigen else np.linalg.solve(gram, ones)}
 
     return call
+
+
+def query_products(arrays):
+    """All inner products of new rows with the samples."""
+    X, Q = arrays["X"], arrays["Q"]
+
+    def call():
+        total = 0.0
+        for rows in blocks(len(Q)):
+            total += (Q[rows] @ X.T)[0, 0]
+        return {"total": total}
+
+    return call
+
+
+def scatter(arrays):
+    """The product of the transposed samples with the samples, in their own precision."""
+    X = arrays["X"]
+    return lambda: {"scatter": X.T @ X}

@@ -1,11 +1,17 @@
 """scikit-learn's side of each work. It runs in a process of its own."""
 
-from sklearn.decomposition import KernelPCA
+import time
+
+from sklearn.decomposition import PCA, KernelPCA
 from sklearn.manifold import MDS, ClassicalMDS, Isomap, LocallyLinearEmbedding, trustworthiness
-from sklearn.neighbors import NeighborhoodComponentsAnalysis, kneighbors_graph
+from sklearn.neighbors import (
+    KNeighborsClassifier,
+    NeighborhoodComponentsAnalysis,
+    kneighbors_graph,
+)
 
 ESTIMATORS = (
-    *(NeighborhoodComponentsAnalysis, KernelPCA, MDS, ClassicalMDS, Isomap),
+    *(NeighborhoodComponentsAnalysis, PCA, KernelPCA, MDS, ClassicalMDS, Isomap),
     LocallyLinearEmbedding,
 )
 WARM_UP_ROWS = 300
@@ -28,6 +34,34 @@ def fit(arrays, *, name, params, inputs=("X", "y"), results=("components_",)):
         return {name: getattr(estimator, name) for name in results}
 
     return call
+
+
+def fastest(calls):
+    """Return the call that takes the least time when it is repeated."""
+    seconds = []
+    for call in calls:
+        call()
+        started = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - started)
+    return calls[seconds.index(min(seconds))]
+
+
+def fastest_fit(arrays, *, name, params, choice, values, inputs, results):
+    """Fit an estimator with the fastest value of the parameter `choice`."""
+    options = {"name": name, "inputs": inputs, "results": results}
+    return fastest([fit(arrays, params=params | {choice: each}, **options) for each in values])
+
+
+def predict(arrays, *, n_neighbors):
+    """Predict the classes of new rows by the fastest algorithm of a fitted k-NN classifier."""
+
+    def call_of(algorithm):
+        model = KNeighborsClassifier(n_neighbors, algorithm=algorithm)
+        model.fit(arrays["X"], arrays["y"])
+        return lambda: {"labels": model.predict(arrays["Q"])}
+
+    return fastest([call_of(algorithm) for algorithm in ("brute", "kd_tree", "ball_tree")])
 
 
 def neighbors(arrays, *, n_neighbors):

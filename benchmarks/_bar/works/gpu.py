@@ -28,5 +28,5 @@ WORKS = (
         needs=("cuda",),
     ),
     _fit("NCA", partial(mnist, None), 1.5, n_components=32, init="pca", max_iter=50),
-    _fit("LMNN", partial(mnist, 50), 3),
+    *(_fit(name, partial(mnist, 50), 3) for name in ("LMNN", "MCML", "LDML", "DMLEig")),
 )

@@ -3,7 +3,7 @@
 from functools import partial
 
 from _bar import qualities
-from _bar.data import Data, classes, digit_pairs, nothing, table
+from _bar.data import Data, classes, digit_pairs, normal, nothing, table
 from _bar.process import Side
 from _bar.qualities import Quality, objective
 from _bar.work import Bar, Work
@@ -92,23 +92,33 @@ def _pairwise(data: partial[Data], *, quick: bool) -> list[Work]:
             **constrained,
         ),
         work(*("DMLEig", qualities.DML_EIG, ALL_PAIRS), theirs="DML_eig", **constrained),
-        Work(
-            row="pairwise",
-            name="KLMNN, pyDML",
-            data=data,
-            ours=Side(
-                "dimetric",
-                "fit_transform",
-                {"name": "KLMNN", "params": {}, "kernel": {"name": "rbf", "gamma": "auto"}},
-            ),
-            peer=Side("pydml", "fit_transform", {"name": "KLMNN", "params": {"kernel": "rbf"}}),
-            limit=ALL_PAIRS,
-            bar=Bar(20),
-            quality=qualities.ACCURACY_OF_EMBEDDING,
-            quick=quick,
-            quick_data=less,
-        ),
+        _kernel_learner("KLMNN", "pairwise", data, quick=quick, quick_data=less),
     ]
+
+
+def _kernel_learner(
+    name: str,
+    row: str,
+    data: partial[Data],
+    *,
+    quick: bool = True,
+    quick_data: partial[Data] | None = None,
+    **params: object,
+) -> Work:
+    """Return a work with pyDML's kernel."""
+    kernel = {"name": "rbf", "gamma": "auto"}
+    return Work(
+        row=row,
+        name=f"{name}, pyDML",
+        data=data,
+        ours=Side("dimetric", "fit_transform", {"name": name, "params": params, "kernel": kernel}),
+        peer=Side("pydml", "fit_transform", {"name": name, "params": {"kernel": "rbf"}}),
+        limit=ALL_PAIRS,
+        bar=Bar(20),
+        quality=qualities.ACCURACY_OF_EMBEDDING,
+        quick=quick,
+        quick_data=quick_data,
+    )
 
 
 def _centroids(data: partial[Data], *, quick: bool = True) -> list[Work]:
@@ -117,6 +127,22 @@ def _centroids(data: partial[Data], *, quick: bool = True) -> list[Work]:
         work("NCMML", NCMML, MAP_AND_GRADIENT, reg=0.0),
         work("NCMC", NCMC, MAP_AND_GRADIENT, reg=0.0, random_state=0),
     ]
+
+
+def _pca(n: int, d: int) -> Work:
+    fitted = {"inputs": ["X"], "results": ["explained_variance_ratio_"]}
+    options = {"name": "PCA", "params": {"n_components": 10, "random_state": 0}, **fitted}
+    solvers = {"choice": "svd_solver", "values": ["covariance_eigh", "randomized"]}
+    return Work(
+        row="pca",
+        name="PCA to 10, scikit-learn",
+        data=partial(normal, n, d, 0.5, "float32"),
+        ours=Side("dimetric", "fit", options),
+        peer=Side("scikit_learn", "fastest_fit", options | solvers),
+        limit=Side("limit", "scatter"),
+        bar=Bar(1),
+        quality=qualities.EXPLAINED_VARIANCE,
+    )
 
 
 IRIS, WINE = partial(table, "iris", scaling="minmax"), partial(table, "wine", scaling="minmax")
@@ -174,6 +200,10 @@ WORKS = (
         )
         for name in ("ANMM", "DMLMJ")
     ),
+    _kernel_learner("KDA", "kernels", WINE),
+    # pyDML keeps as many components as there are features.
+    *(_kernel_learner(name, "kernels", WINE, n_components=13) for name in ("KANMM", "KDMLMJ")),
+    *(_pca(n, d) for n, d in ((200_000, 50), (50_000, 300))),
     Work(
         row="experiment",
         name="Experiment 1, k = 3",

@@ -3,7 +3,7 @@
 from functools import partial
 
 from _bar import qualities
-from _bar.data import embedded, normal
+from _bar.data import embedded, normal, queries
 from _bar.process import Side
 from _bar.work import Bar, Work
 
@@ -21,6 +21,22 @@ def _graph(n: int, d: int, ratio: float) -> Work:
     )
 
 
+def _predict(n: int, d: int, n_rows: int, bar: Bar, *, quick: bool = False) -> Work:
+    return Work(
+        row="serving",
+        name="5-NN predictions, scikit-learn",
+        data=partial(queries, n, d, n_rows),
+        ours=Side("dimetric", "predict", {"n_neighbors": 5}),
+        peer=Side("scikit_learn", "predict", {"n_neighbors": 5}),
+        limit=Side("limit", "query_products"),
+        bar=bar,
+        quality=qualities.ACCURACY,
+        quick=quick,
+    )
+
+
+SERVED = ((500, 10, 1), (500, 300, 100), (5000, 300, 10), (20_000, 3, 5000), (100_000, 20, 1000))
+
 WORKS = (
     _graph(20_000, 50, 1.9),
     _graph(10_000, 784, 2.8),
@@ -34,6 +50,9 @@ WORKS = (
         bar=Bar(3),
         quality=qualities.SCORE,
     ),
+    _predict(20_000, 50, 1, Bar(1.2, seconds=1e-3), quick=True),
+    _predict(20_000, 50, 5000, Bar(1.2), quick=True),
+    *(_predict(*sizes, Bar(1.2)) for sizes in SERVED),
     Work(
         row="trustworthiness",
         name="Trustworthiness",
