@@ -19,10 +19,10 @@ nanoseconds. The constants are rounded from a few measurements on one processor.
 points that a query of the tree compares, the mean over 64 of the points. The tree is used if its
 time is less.
 
-**Rounding.** With centred points, the error of a squared distance from a product depends on the norms
-of q and p (:func:`~dimetric._arrays.squared_distances.single_precision_error`). Suppose that a point
-p is nearer to q than the k-th candidate, at distance r. Then :math:`|p| < |q| + r`. Hence a few
-points that are far away do not matter.
+**Rounding.** With centred points, the error of a squared distance from a product depends on the
+norms of q and p (:func:`~dimetric._arrays.squared_distances.single_precision_error`). Suppose that
+a point p is nearer to q than the k-th candidate, at distance r. Then :math:`|p| < |q| + r`. Hence a
+few points that are far away do not matter.
 """
 
 import sys
