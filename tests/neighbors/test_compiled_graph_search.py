@@ -74,6 +74,18 @@ def test_uncertain_rows_are_searched_again(rng, monkeypatch):
     assert query_counts[-1] >= 200
 
 
+@pytest.mark.parametrize("max_compared_rows", [0, 1000])
+@pytest.mark.parametrize("data", DATA)
+def test_both_ways_to_search_again_find_the_neighbors(data, max_compared_rows, rng, monkeypatch):
+    X, rows = DATA[data](rng), np.array([0, 3, 250])
+    monkeypatch.setattr(graph_search, "MAX_COMPARED_ROWS", max_compared_rows)
+    distances, indices = graph_search._search_again(X, rows, 7)
+    expected, expected_indices = (a[rows] for a in euclidean_neighbors(X.astype(np.float64), 7))
+    assert_allclose(distances, expected, rtol=1e-12)
+    distinct = expected > 0
+    assert_array_equal(indices[distinct], expected_indices[distinct])
+
+
 def test_neighbors_do_not_depend_on_the_number_of_threads(rng):
     X = rng.normal(size=(900, 16))
     found = []

@@ -44,6 +44,30 @@ def right_factor(B: Array) -> Array:
     return xp.concat([B, xp.ones_like(norms), norms], axis=1)
 
 
+def single_precision_error(d: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    r"""Return a bound on the error of :math:`|a|^2 + |b|^2 - 2 a \cdot b` in single precision.
+
+    A sum of d products has an error of at most :math:`\frac{d u}{1 - d u} |a| |b|`, where u is half
+    the machine epsilon (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1). The
+    rows are rounded to single precision, too, and so are the norms and the sum of the three terms.
+
+    Parameters
+    ----------
+    d : int
+        Number of features.
+    left, right : ndarray of shape (n,)
+        Norms of a and of b.
+
+    Examples
+    --------
+    >>> bool(single_precision_error(10, np.ones(1), np.ones(1))[0] < 1e-5)
+    True
+    """
+    epsilon = float(np.finfo(np.float32).eps)
+    product = d * (1 + d * epsilon) * left * right
+    return epsilon * (product + 6 * (left + right) ** 2)
+
+
 def squared_distances(A: Array, B: Array) -> Array:
     """Return the squared distances between the rows of A and of B, of shape (n, m).
 

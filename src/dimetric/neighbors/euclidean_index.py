@@ -19,10 +19,10 @@ nanoseconds. The constants are rounded from a few measurements on one processor.
 points that a query of the tree compares, the mean over 64 of the points. The tree is used if its
 time is less.
 
-**Rounding.** With centred points, the error of a squared distance from a product is at most
-:math:`(d + 6)\, \epsilon\, (|q| + |p|)^2`. Suppose that a point p is nearer to q than the k-th
-candidate, at distance r. Then :math:`|p| < |q| + r`, so the error is less than
-:math:`(d + 6)\, \epsilon\, (2 |q| + r)^2`. Hence a few points that are far away do not matter.
+**Rounding.** With centred points, the error of a squared distance from a product depends on the
+norms of q and p (:func:`~dimetric._arrays.squared_distances.single_precision_error`). Suppose that
+a point p is nearer to q than the k-th candidate, at distance r. Then :math:`|p| < |q| + r`. Hence a
+few points that are far away do not matter.
 """
 
 import sys
@@ -35,7 +35,7 @@ import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import smallest_in_rows
-from dimetric._arrays.squared_distances import squared_norms
+from dimetric._arrays.squared_distances import single_precision_error, squared_norms
 from dimetric._arrays.threads import run_on_threads
 from dimetric.neighbors.compiled import import_compiled
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
@@ -57,7 +57,6 @@ PROBED_FEATURES = 8  # for more features, a tree of some points shows whether to
 PROBED_PART = 16  # one of this many points
 SCAN_NANOSECONDS = 7.0  # per point that a tree compares
 PAIR_NANOSECONDS, FEATURE_NANOSECONDS = 0.9, 0.022  # per point of a product
-SINGLE_EPSILON = float(np.finfo(np.float32).eps)
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances
 
 
@@ -93,7 +92,7 @@ class EuclideanIndex:
         """
         if self._tree is not None:
             return self._measured(Q, self._tree.nearest(Q, k), k)
-        n, d = self._points.shape
+        n = len(self._points)
         m = min(k + SPARE_CANDIDATES, n)
         rough, candidates, norms = self._candidates(Q, m)
         distances, indices = self._measured(Q, candidates, k)
@@ -101,7 +100,8 @@ class EuclideanIndex:
             return distances, indices
         kth = self._product.scale * distances[:, -1]
         with np.errstate(over="ignore", invalid="ignore"):
-            error = (d + 6) * SINGLE_EPSILON * (2 * np.sqrt(norms) + kth) ** 2
+            lengths = np.sqrt(norms)
+            error = single_precision_error(Q.shape[1], lengths, lengths + kth)
             # Written so that NaN, of queries too large for single precision, is not certain.
             certain = (rough[:, -1] + norms - error >= kth**2) & (norms < FAR_SQUARED / 4)
         if not np.all(certain):

@@ -5,7 +5,7 @@ Products are computed in single precision, in blocks that fit into a core's cach
 comparison with the farthest candidate of each row and of each column rejects nearly all entries.
 The distances of the remaining candidates are computed in double precision. If, according to a bound
 on the rounding errors, another sample could be as near, the row is searched again in double
-precision.
+precision: by products if there are many such rows, and by differences otherwise.
 
 Every thread collects its own candidates. The kernels release the GIL.
 """
@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from scipy.spatial.distance import cdist
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.squared_distances import squared_norms
+from dimetric._arrays.squared_distances import single_precision_error, squared_norms
 from dimetric._arrays.threads import map_on_threads, run_on_threads
 from dimetric.neighbors.compiled._insert import insert
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
@@ -27,6 +28,8 @@ BLOCK_ROWS = 256  # samples in a block; a multiple of CHUNK
 SPARE_CANDIDATES = 4  # candidates in addition to the k neighbours
 TASK_BLOCKS = 512  # blocks that a task compares with another block
 CHUNK = 64  # entries compared at once by vector instructions
+MAX_COMPARED_ROWS = 16  # rows to search again by differences; more are faster by products
+BLOCK_VALUES = 2**20  # coordinates of samples that a task compares with a row
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances; norm of padding rows
 
 
@@ -63,9 +66,10 @@ def nearest_other_rows(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
     run_on_threads(measure, blocks, shared_queue=True)
     lengths = np.sqrt(norms.ravel()[:n].astype(np.float64))
-    rounding = (d + 6) * float(np.finfo(np.float32).eps) * (lengths + lengths.max()) ** 2
-    # Whether all other samples are at least as far as the k-th neighbour.
-    farther = rough[:, -1] - rounding >= (scale * distances[:, k - 1]) ** 2
+    kth = scale * distances[:, k - 1]
+    # Only a sample of this norm or less can be nearer than the k-th neighbour.
+    rounding = single_precision_error(d, lengths, np.minimum(lengths + kth, lengths.max()))
+    farther = rough[:, -1] - rounding >= kth**2  # so all other samples are at least as far
     uncertain = np.flatnonzero(~farther & (m < n - 1))
     distances, indices = distances[:, :k], indices[:, :k].astype(np.int64)
     if len(uncertain):
@@ -209,9 +213,32 @@ def _sort_by_distance(X, points, indices, distances):  # type: ignore # pragma: 
 
 def _search_again(X: np.ndarray, rows: np.ndarray, k: int) -> tuple[Any, Any]:
     """Repeat the search in double precision for the given rows."""
-    distances, indices = euclidean_neighbors(
-        X[rows].astype(np.float64), k + 1, X.astype(np.float64)
-    )
-    others = indices != rows[:, None]
-    others[others.all(axis=1), -1] = False
-    return distances[others].reshape(-1, k), indices[others].reshape(-1, k)
+    if len(rows) > MAX_COMPARED_ROWS:
+        distances, indices = euclidean_neighbors(
+            X[rows].astype(np.float64), k + 1, X.astype(np.float64, copy=False)
+        )
+        others = indices != rows[:, None]
+        others[others.all(axis=1), -1] = False
+        return distances[others].reshape(-1, k), indices[others].reshape(-1, k)
+    # The matrix products need several copies of X in double precision, which take longer.
+    found = [_nearest_by_differences(X, row, k) for row in rows]
+    indices = np.array(found)
+    distances = np.empty(indices.shape)
+    _sort_by_distance(X[rows], X, indices, distances)
+    return distances, indices
+
+
+def _nearest_by_differences(X: np.ndarray, row: int, k: int) -> np.ndarray:
+    """Return the k nearest other rows, from the differences to all rows."""
+    distances = np.empty(len(X))
+
+    def measure(tasks: Iterator[slice]) -> None:
+        for b in tasks:
+            distances[b] = cdist(X[row : row + 1], X[b])[0]
+
+    blocks = list(row_blocks(len(X), max(1, BLOCK_VALUES // X.shape[1])))
+    run_on_threads(measure, blocks, shared_queue=True)
+    distances[row] = np.inf
+    kth = np.partition(distances, k - 1)[k - 1]
+    near = np.flatnonzero(distances <= kth)  # may include more than k rows at equal distance
+    return near[np.argsort(distances[near], kind="stable")[:k]]
