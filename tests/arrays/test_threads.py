@@ -2,14 +2,17 @@
 
 import os
 import signal
+import sys
 import threading
 import time
+from types import ModuleType
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from dimetric._arrays.blas_limit import one_blas_thread
+from dimetric._arrays import blas_limit
+from dimetric._arrays.blas_limit import limited_threads, one_blas_thread
 from dimetric._arrays.threads import (
     ROWS_PER_THREAD,
     map_on_threads,
@@ -211,3 +214,29 @@ def test_too_many_threads_raise(monkeypatch):
             with pytest.raises(RuntimeError, match="new thread"):
                 run_on_threads(list, range(10))
             assert blas_threads() == {2}
+
+
+def test_threads_are_limited_in_all_libraries_and_restored():
+    """Limits hold inside the context only, also for libraries loaded after the first use."""
+    before = {each["filepath"]: each["num_threads"] for each in threadpool_info()}
+    with limited_threads(1):
+        assert {each["num_threads"] for each in threadpool_info()} == {1}
+        with limited_threads(None):
+            assert {each["num_threads"] for each in threadpool_info()} == {1}
+    assert {each["filepath"]: each["num_threads"] for each in threadpool_info()} == before
+
+
+def test_libraries_are_searched_again_only_after_an_import(monkeypatch):
+    searches = []
+    monkeypatch.setattr(
+        blas_limit, "ThreadpoolController", lambda: searches.append(1) or ThreadpoolController()
+    )
+    blas_limit._thread_pools.cache_clear()
+    for _ in range(3):
+        with limited_threads(1):
+            pass
+    assert len(searches) == 1
+    monkeypatch.setitem(sys.modules, "a_module_that_loads_a_library", ModuleType("a"))
+    with limited_threads(1):
+        pass
+    assert len(searches) == 2

@@ -1,6 +1,8 @@
-"""Limit BLAS to one thread while Python threads use the cores."""
+"""Limit the threads of BLAS and OpenMP, for example while Python threads use the cores."""
 
-from functools import cache
+import sys
+from contextlib import AbstractContextManager
+from functools import cache, lru_cache
 from threading import Lock, get_ident
 from typing import Any
 
@@ -83,3 +85,18 @@ def _blas_libraries() -> list[Any]:
 
 
 one_blas_thread = _OneBlasThread()
+
+
+def limited_threads(n_threads: int | None) -> AbstractContextManager[Any]:
+    """Return a context that limits the threads of BLAS and OpenMP. None sets no limit.
+
+    Use it around code of other packages, and :data:`one_blas_thread` in several threads at once.
+    """
+    limits: AbstractContextManager[Any] = _thread_pools(len(sys.modules)).limit(limits=n_threads)
+    return limits
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(n_modules: int) -> ThreadpoolController:
+    # Finding the libraries takes milliseconds. Only imports load further ones.
+    return ThreadpoolController()

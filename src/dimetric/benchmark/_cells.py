@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
-from threadpoolctl import threadpool_limits
 
+from dimetric._arrays.blas_limit import limited_threads
 from dimetric.benchmark._scoring import FoldScores, class_scores, number_scores
 from dimetric.classify.knn import KNNClassifier
 from dimetric.learners._inner_learner import learner_in
@@ -87,7 +87,7 @@ def evaluate(data: SplitDataSet, fit: Fit) -> list[Outcome]:
     started = perf_counter()
     n_others = len(data.splits[fit.split][0]) - 1  # neighbours available to a training sample
     possible = tuple(k for k in fit.ks if k is None or k <= n_others) or fit.ks
-    with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
+    with limited_threads(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             scores, seconds, memory, metadata = _scores(data, replace(fit, ks=possible))

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
+from dimetric._arrays.blas_limit import limited_threads
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.row_order import canonical_order
@@ -67,7 +67,7 @@ def class_clusters(
     members = np.split(order, np.cumsum(np.bincount(codes))[:-1])
     clusters, n_clusters = np.empty_like(codes), np.zeros_like(wanted)
     is_small = max(map(len, members)) <= ONE_THREAD_SAMPLES
-    with threadpool_limits(1 if is_small else None):
+    with limited_threads(1 if is_small else None):
         for c, rows in enumerate(members):
             w = None if weights is None else weights[rows]
             labels = _k_means(A[rows], int(wanted[c]), seed, w)
