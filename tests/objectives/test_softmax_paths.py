@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from dimetric import MCML, NCA
 from dimetric.learners.mcml import MCMLRule
 from dimetric.learners.nca import NCARule
-from dimetric.objectives import near_pairs, pairwise
+from dimetric.objectives import kernel_pairs, near_pairs, pairwise
 from dimetric.objectives.engine import laplacian_product
 from dimetric.objectives.kernel_pairs import KernelPairs
 from dimetric.objectives.near_pairs import NearPairSearch
@@ -58,6 +58,25 @@ def test_sums_too_small_for_the_kernel_are_computed_by_row(rule):
     kernel = KernelPairs(Z, V)
     assert kernel.sums()[0] < kernel.smallest_sum
     assert_equals_engine(RULES[rule], Z)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("n", [512, 600, N])
+def test_kept_and_recomputed_kernels_give_the_same_bits(rule, n, monkeypatch):
+    Z, side = POINTS[:n], Side.of(POINTS[:n], labels=LABELS[:n])
+    loss, product, _ = RULES[rule].fast(Z, V[:n], side, None)
+    monkeypatch.setattr(kernel_pairs, "MAX_KEPT_BYTES", 0)
+    again, same, _ = RULES[rule].fast(Z, V[:n], side, None)
+    assert loss == again
+    np.testing.assert_array_equal(product, same)
+
+
+def test_a_second_product_computes_the_overwritten_kernel_again():
+    kernel, terms = KernelPairs(POINTS, V), np.linspace(0, 1, N)
+    sums = kernel.sums()
+    first = kernel.product(terms)
+    np.testing.assert_array_equal(kernel.product(terms), first)
+    np.testing.assert_array_equal(kernel.sums(), sums)
 
 
 def test_near_pairs_are_all_pairs_within_reach():

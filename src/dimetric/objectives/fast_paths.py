@@ -56,15 +56,21 @@ class AllPairs:
         # The column of ones yields the degrees, which are sums of weights.
         self._V1 = np.hstack([V, np.ones_like(V[:, :1])])
 
-    def blocks(self, firsts: Iterator[int]) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """Yield rows, columns and squared distances of blocks. All blocks share one buffer."""
+    def blocks(
+        self, firsts: Iterator[int], memory: Callable[[int], np.ndarray] | None = None
+    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        """Yield rows, columns and squared distances of blocks.
+
+        By default, all blocks share one buffer. Otherwise, ``memory(first)`` returns the array for
+        the block of a first row.
+        """
         n = self.n
-        buffer = np.empty(min(BLOCK_ROWS, n) * n, self._left.dtype)
+        buffer = np.empty(0 if memory else min(BLOCK_ROWS, n) * n, self._left.dtype)
         for first in firsts:
             rows = slice(first, min(first + BLOCK_ROWS, n))
             columns = slice(first if self.upper else 0, n)
             shape = rows.stop - first, n - columns.start
-            D = buffer[: shape[0] * shape[1]].reshape(shape)
+            D = memory(first) if memory else buffer[: shape[0] * shape[1]].reshape(shape)
             np.matmul(self._left[rows], self._right[:, columns], out=D)
             yield rows, columns, D
 
@@ -172,7 +178,7 @@ def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.
         if b > cutoff:  # some t may be below -cutoff, where log(1 + e^-t) = -t
             loss += _pair_sum(np.maximum(T - cutoff, 0), side, here, after)
             np.minimum(T, cutoff, out=T)
-        np.maximum(T, -cutoff, out=T)
+        np.clip(T, -cutoff, np.inf, out=T)  # faster than np.maximum
         np.exp(T, out=T)
         T += 1
         if side.weights is None:

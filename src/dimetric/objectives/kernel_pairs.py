@@ -4,15 +4,23 @@ A sample i picks a neighbour j with the probability :math:`p_{ij} = K_{ij} / s_i
 :math:`K_{ij} = e^{-d^2_{ij}}` and :math:`s_i = \sum_{l \ne i} K_{il}`. K is symmetric. If the
 weights W of a rule are K times a term for each row, then :math:`W + W^T` is K times the sum of a
 term of the row and one of the column. So the upper triangle is enough: a first pass computes the
-sums, and a second pass computes K again and multiplies.
+sums, and a second pass multiplies. The second pass computes K again, unless there are so few
+samples that the first one kept it.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from dimetric.objectives.fast_paths import EXPONENT_FRACTION, AllPairs, over_row_blocks
+from dimetric.objectives.fast_paths import (
+    BLOCK_ROWS,
+    EXPONENT_FRACTION,
+    AllPairs,
+    over_row_blocks,
+)
 from dimetric.objectives.side import Side
+
+MAX_KEPT_BYTES = 2**25  # of the kernel; about 2,800 samples in float64, and 4,000 in float32
 
 
 class KernelPairs:
@@ -31,10 +39,27 @@ class KernelPairs:
         self._lowest = 2 * EXPONENT_FRACTION * float(np.log(np.finfo(Z.dtype).tiny))
         # Smaller sums have lost digits to the smallest exponent.
         self.smallest_sum = float(np.exp(self._lowest / 2))
+        n_entries = _first_entry(len(Z) + BLOCK_ROWS, len(Z))  # enough for a last block of any size
+        is_small = n_entries * Z.dtype.itemsize <= MAX_KEPT_BYTES
+        self._memory = np.empty(n_entries, Z.dtype) if is_small else None
+        self._is_kept = False  # whether the memory holds the kernel
+
+    def _kept_block(self, first: int) -> np.ndarray:
+        """Return the memory of the block of a first row."""
+        assert self._memory is not None
+        n, start = self._pairs.n, _first_entry(first, self._pairs.n)
+        shape = min(BLOCK_ROWS, n - first), n - first
+        return self._memory[start : start + shape[0] * shape[1]].reshape(shape)
 
     def _blocks(self, firsts: Iterator[int]) -> Iterator[tuple[slice, slice, np.ndarray]]:
         """Yield rows, columns and kernel of blocks. Columns start at the first row."""
-        for rows, columns, K in self._pairs.blocks(firsts):
+        if self._is_kept:
+            for first in firsts:
+                K = self._kept_block(first)
+                yield slice(first, first + len(K)), slice(first, self._pairs.n), K
+            return
+        memory = None if self._memory is None else self._kept_block
+        for rows, columns, K in self._pairs.blocks(firsts, memory):
             np.negative(K, out=K)
             np.clip(K, self._lowest, 0, out=K)
             np.exp(K, out=K)
@@ -52,7 +77,9 @@ class KernelPairs:
                 sums[rows.stop :] += K[:, rows.stop - rows.start :].sum(axis=0)
             return sums
 
-        return np.asarray(np.sum(over_row_blocks(work, n), axis=0))
+        total = np.sum(over_row_blocks(work, n), axis=0)
+        self._is_kept = self._memory is not None
+        return np.asarray(total)
 
     def sums_by_class(self, side: Side) -> tuple[np.ndarray, np.ndarray]:
         """Return, for each point, the sums over all other points and over those of its class."""
@@ -73,6 +100,7 @@ class KernelPairs:
             return sums
 
         total = np.sum(over_row_blocks(work, n), axis=0)
+        self._is_kept = self._memory is not None
         return total[0], total[1]
 
     def product(
@@ -110,4 +138,11 @@ class KernelPairs:
                 pairs.add_symmetric(total, rows, K)
             return total
 
-        return pairs.laplacian_product(np.sum(over_row_blocks(work, n), axis=0))
+        total = np.sum(over_row_blocks(work, n), axis=0)
+        self._is_kept = False  # the weights have overwritten the kernel
+        return pairs.laplacian_product(total)
+
+
+def _first_entry(first: int, n: int) -> int:
+    """Return the number of entries in the blocks of the upper triangle before a first row."""
+    return first * n - first * (first - BLOCK_ROWS) // 2
