@@ -160,6 +160,22 @@ def test_samples_at_the_same_point_do_not_pull_each_other(namespace):
     assert_allclose(pull[0], (Z[0] - Z[2]) / 5**0.5, atol=1e-6)
 
 
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_compiled_pull_matches_numpy(k, dtype, rng, monkeypatch):
+    compiled = pytest.importorskip("dimetric.manifold._compiled_stress", reason="needs numba")
+    monkeypatch.setattr(compiled, "TASK_ROWS", 100)
+    X = rng.normal(size=(module.MIN_COMPILED_SAMPLES + 7, 4))
+    D, Z = cdist(X, X).astype(dtype), rng.normal(size=(len(X), k)) + 10
+    Z[5] = Z[3]  # samples at the same point
+    pull = pull_of(D, Z)
+    assert_array_equal(pull, pull_of(D, Z))
+    monkeypatch.setattr(compiled, "pull_from_upper_triangle", None)  # must not be called below
+    assert_allclose(pull, pull_of(np.asfortranarray(D), Z), atol=1e-9 * np.abs(pull).max())
+    monkeypatch.setattr(module, "import_compiled", lambda name: None)
+    assert_allclose(pull, pull_of(D, Z), atol=1e-9 * np.abs(pull).max())
+
+
 @pytest.mark.parametrize("metric_mds", [True, False])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_stress_never_increases(metric_mds, weighted, rng):

@@ -25,11 +25,13 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.utils.validation import check_array
 
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.compiled import import_compiled
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.squared_distances import left_factor, right_factor, squared_distances
 from dimetric._arrays.threads import run_on_threads
 
 BLOCK_ENTRIES = 2**18  # distances per block, to fit the cache of a core
+MIN_COMPILED_SAMPLES = 1024  # for fewer, importing numba takes as long as 100 iterations without it
 
 
 class Evaluation(NamedTuple):
@@ -75,11 +77,20 @@ class Stress:
 
     def value(self, Z: np.ndarray) -> float:
         """Return the stress at Z, computed by its definition."""
-        total = 0.0
-        for b in row_blocks(self._n, max(1, BLOCK_ENTRIES // self._n)):
-            square = (to_host(self._D[b, :]) - cdist(Z[b], Z)) ** 2
-            total += float(np.sum(square if self._W is None else self._W[b] * square))
-        return total / 2
+        blocks = list(row_blocks(self._n, max(1, BLOCK_ENTRIES // self._n)))
+        totals = np.empty(len(blocks))
+
+        def work(tasks: Iterator[int]) -> None:
+            for t in tasks:
+                b, from_block = blocks[t], slice(blocks[t].start, self._n)
+                error = to_host(self._D[b, from_block]) - cdist(Z[b], Z[from_block])
+                weighted = error if self._W is None else self._W[b, from_block] * error
+                in_block = slice(b.stop - b.start)  # holds both (i, j) and (j, i)
+                twice = float(np.vdot(weighted[:, in_block], error[:, in_block]))
+                totals[t] = float(np.vdot(weighted, error)) - twice / 2
+
+        run_on_threads(work, range(len(blocks)), n_rows=self._n, shared_queue=True)
+        return float(np.sum(totals))
 
     def stress_1(self, Z: np.ndarray) -> float:
         r"""Return Kruskal's stress-1, which has no unit.
@@ -196,7 +207,12 @@ def checked_weights(W: Array, n: int) -> np.ndarray:
 def pull_of(D: Array, Z: np.ndarray) -> np.ndarray:
     """Return B(Z) Z in host memory. Samples at the same point do not pull each other."""
     if compat.is_numpy_array(D):
-        return _pull_from_upper_triangle(D, Z)
+        centred = Z - Z.mean(axis=0)
+        bound, use_compiled = _rounding_bound(centred), len(Z) >= MIN_COMPILED_SAMPLES
+        compiled = import_compiled("manifold._compiled_stress") if use_compiled else None
+        if compiled is not None and D.flags.c_contiguous:
+            return compiled.pull_from_upper_triangle(D, centred, bound)
+        return _pull_from_upper_triangle(D, centred, bound)
     xp = namespace(D)
     centred = asarray_like(Z - Z.mean(axis=0), D, dtype=xp.float64)
     parts = []
@@ -213,11 +229,9 @@ def _rounding_bound(Z: np.ndarray) -> float:
     return 16 * Z.shape[1] * float(np.finfo(float).eps) * largest**2 or 1.0
 
 
-def _pull_from_upper_triangle(D: np.ndarray, Z: np.ndarray) -> np.ndarray:
+def _pull_from_upper_triangle(D: np.ndarray, Z: np.ndarray, bound: float) -> np.ndarray:
     """Return B(Z) Z from the upper triangle of D, in blocks on several threads."""
     n, k = Z.shape
-    Z = Z - Z.mean(axis=0)
-    bound = _rounding_bound(Z)
     left, right = left_factor(Z), np.ascontiguousarray(right_factor(Z).T)
     Z1 = np.hstack([Z, np.ones((n, 1))])  # the column of ones gives the row sums
     rows = max(1, BLOCK_ENTRIES // n)

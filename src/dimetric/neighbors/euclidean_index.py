@@ -34,10 +34,10 @@ from typing import Any
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.compiled import import_compiled
 from dimetric._arrays.namespaces import smallest_in_rows
 from dimetric._arrays.squared_distances import single_precision_error, squared_norms
 from dimetric._arrays.threads import run_on_threads
-from dimetric.neighbors.compiled import import_compiled
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
 SPARE_CANDIDATES = 4  # candidates of a product in addition to the k neighbours
@@ -138,7 +138,7 @@ class EuclideanIndex:
         n, d = self._points.shape
         if n < TREE_POINTS or d > TREE_FEATURES:
             return None
-        compiled = import_compiled("tree")
+        compiled = import_compiled("neighbors.compiled.tree")
         if compiled is None:
             return None
         limit = n * _nanoseconds_per_distance(d) / SCAN_NANOSECONDS
@@ -190,7 +190,7 @@ class EuclideanIndex:
         compiled = self._compiled(n_distances)
         if compiled is None:
             return _keep_smallest
-        lanes = import_compiled("query_lanes")
+        lanes = import_compiled("neighbors.compiled.query_lanes")
         if lanes is None or n_queries < LANE_QUERIES or m > TILE_POINTS // lanes.GROUP_POINTS:
             return compiled.keep_smallest_of_queries
         return lanes.keep_smallest_of_many
@@ -201,7 +201,7 @@ class EuclideanIndex:
             self._n_distances += n_distances
             if self._n_distances < MIN_COMPILED_DISTANCES:
                 return None
-        return import_compiled("query_search")
+        return import_compiled("neighbors.compiled.query_search")
 
     def _measured(
         self, Q: np.ndarray, candidates: np.ndarray, k: int

@@ -7,8 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.compiled import import_compiled
 from dimetric._arrays.threads import run_on_threads
-from dimetric.neighbors.compiled import import_compiled
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def metric_neighbors(
         return model.kneighbors(None if points is None else X, k)
     if X.shape[1] <= TREE_FEATURES:
         return _tree_neighbors(X, k, points)
-    compiled = import_compiled("graph_search") if points is None else None
+    compiled = import_compiled("neighbors.compiled.graph_search") if points is None else None
     if compiled is not None:
         return compiled.nearest_other_rows(X, k)
     return euclidean_neighbors(X, k, points)

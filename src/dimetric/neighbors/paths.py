@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csgraph
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric.neighbors.compiled import import_compiled
+from dimetric._arrays.compiled import import_compiled
 from dimetric.neighbors.graph import BLOCK_ENTRIES, Graph
 
 FLOYD_WARSHALL_NODES = 512  # up to this many nodes, Floyd-Warshall is faster on dense graphs
@@ -58,7 +58,7 @@ def geodesics(
     if method == "FW" or (method == "auto" and favours_floyd_warshall):
         return csgraph.floyd_warshall(graph)[sources].astype(dtype, copy=False)
     lengths = np.empty((len(sources), n), dtype)
-    compiled = import_compiled("paths")
+    compiled = import_compiled("neighbors.compiled.paths")
     if compiled is not None:
         data = graph.data.astype(np.float64, copy=False)
         compiled.shortest_paths(graph.indptr, graph.indices, data, sources, lengths)
