@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+from _thread import start_new_thread
 from types import ModuleType
 
 import numpy as np
@@ -204,16 +205,29 @@ def test_interrupt_waits_for_uninterrupted_function():
     assert ended
 
 
-def test_too_many_threads_raise(monkeypatch):
-    def fail(*_):
-        raise RuntimeError("can't start new thread")
+@pytest.mark.parametrize("n_started", [0, 1])
+def test_too_many_threads_raise(monkeypatch, n_started):
+    """The threads that could start end before the error is raised."""
+    begun, ended, n_left = [], [], n_started
 
-    for name in ("dimetric._arrays.threads.start_new_thread", "threading._start_new_thread"):
-        with monkeypatch.context() as patch, threadpool_limits(2, "blas"):
-            patch.setattr(name, fail)
-            with pytest.raises(RuntimeError, match="new thread"):
-                run_on_threads(list, range(10))
-            assert blas_threads() == {2}
+    def start(function, args):
+        nonlocal n_left
+        if not n_left:
+            raise RuntimeError("can't start new thread")
+        n_left -= 1
+        return start_new_thread(function, args)
+
+    def work(tasks):
+        begun.append(True)
+        time.sleep(0.05)
+        ended.append(list(tasks))
+
+    monkeypatch.setattr("dimetric._arrays.threads.start_new_thread", start)
+    with threadpool_limits(2, "blas"):
+        with pytest.raises(RuntimeError, match="new thread"):
+            run_on_threads(work, range(10))
+        assert len(ended) == len(begun) == n_started
+        assert blas_threads() == {2}
 
 
 def test_threads_are_limited_in_all_libraries_and_restored():

@@ -14,8 +14,8 @@ from _thread import start_new_thread
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
-from threading import Lock, Thread, local
-from time import sleep
+from itertools import repeat
+from threading import Lock, local
 from typing import Generic, TypeVar
 
 from dimetric._arrays.blas_limit import one_blas_thread
@@ -73,8 +73,8 @@ def _until_stopped(tasks: Iterator[S], stop_requests: list[bool]) -> Iterator[S]
         yield task
 
 
-class _Helper(Thread, Generic[S, T]):
-    """A thread that calls ``work(tasks)`` and keeps the result or the error.
+class _Helper(Generic[S, T]):
+    """Calls ``work(tasks)`` on a thread of its own, and keeps the result or the error.
 
     It gets no more tasks when `stop_requests` is not empty. An error adds an element to that list.
     """
@@ -82,7 +82,6 @@ class _Helper(Thread, Generic[S, T]):
     def __init__(
         self, work: Callable[[Iterator[S]], T], tasks: Iterator[S], stop_requests: list[bool]
     ) -> None:
-        super().__init__(daemon=False)
         self._work, self._stop_requests = work, stop_requests
         self._tasks = _until_stopped(tasks, stop_requests)
         # NumPy's error state is a context variable. The thread uses that of the caller.
@@ -91,7 +90,7 @@ class _Helper(Thread, Generic[S, T]):
         self.ended = _Flag()
 
     def run(self) -> None:
-        """Call the function. ``Thread.start`` calls this method on the new thread."""
+        """Call the function. It is called on the new thread."""
         _this_thread.stop_requests = self._stop_requests
         try:
             self._result = self._caller_context.run(self._work, self._tasks)
@@ -113,15 +112,14 @@ class _Helper(Thread, Generic[S, T]):
 class _ThreadGroup(Generic[S, T]):
     """Threads that call ``work(tasks)``, one for each of several iterators over tasks.
 
-    A manager thread starts the threads and waits for them. The main thread must not do this:
-    ``threading`` uses locks, and an interrupt of the main thread may leave them locked for ever.
+    The threads are not those of ``threading``: its locks may stay locked for ever if an interrupt
+    comes while the main thread starts a thread, and it waits until each thread has begun to run.
     """
 
     def __init__(self, work: Callable[[Iterator[S]], T], iterators: list[Iterator[S]]) -> None:
         self._stop_requests: list[bool] = []
         self._helpers = [_Helper(work, tasks, self._stop_requests) for tasks in iterators]
-        self._ended = _Flag()
-        self._error: RuntimeError | None = None
+        self._idents: list[int] = []  # of the threads that started, in the order of the helpers
 
     def run(self) -> list[T]:
         """Start the threads, wait until all of them have ended, and return their results.
@@ -129,36 +127,21 @@ class _ThreadGroup(Generic[S, T]):
         After an interrupt, or an error in a thread, the other threads stop after their current
         tasks. Then the exception is raised.
         """
+        starts = [helper.run for helper in self._helpers]
         try:
-            try:
-                # Python does not raise KeyboardInterrupt between the `try` and the end of this
-                # call, so the `finally` block below never waits for a thread that did not start.
-                start_new_thread(self._manage, ())
-            except RuntimeError:  # too many threads
-                self._ended.set()
-                raise
-            self._ended.wait()
+            # This call runs no Python code on this thread. So an interrupt cannot come between the
+            # start of a thread and its entry in the list. If a thread cannot start (RuntimeError),
+            # the list has those that did.
+            self._idents.extend(map(start_new_thread, starts, repeat(())))
+            self._wait()
         finally:
             self._stop_and_wait()
-        if self._error is not None:
-            raise self._error
         return [helper.result() for helper in self._helpers]
 
-    def _manage(self) -> None:
-        """Start the threads, and set a flag when all of them have ended."""
-        running = []
-        try:
-            for helper in self._helpers:
-                helper.start()
-                running.append(helper)
-        except RuntimeError as error:  # too many threads
-            self._error = error
-            self._stop_requests.append(True)
-        for helper in running:
+    def _wait(self) -> None:
+        """Wait until the threads that started have ended."""
+        for helper in self._helpers[: len(self._idents)]:
             helper.ended.wait()
-            while helper.is_alive():  # Python takes a moment to remove a thread that has ended
-                sleep(1e-5)
-        self._ended.set()
 
     def _stop_and_wait(self) -> None:
         """Wait until all threads have ended their current tasks, despite further interrupts."""
@@ -166,7 +149,7 @@ class _ThreadGroup(Generic[S, T]):
         interrupt = None
         while True:
             try:
-                self._ended.wait()
+                self._wait()
                 break
             except KeyboardInterrupt as error:
                 interrupt = error
