@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from itertools import repeat
-from threading import Lock, local
+from threading import Lock, Thread, local
+from time import sleep
 from typing import Generic, TypeVar
 
 from dimetric._arrays.blas_limit import one_blas_thread
@@ -160,15 +161,27 @@ class _ThreadGroup(Generic[S, T]):
 def uninterrupted(work: Callable[[], T]) -> T:
     """Return the result of a function. Ctrl-C takes effect when the function has ended.
 
-    The function runs on another thread, which Python does not interrupt.
+    The function runs on a thread of ``threading``, which Python does not interrupt.
 
     Examples
     --------
     >>> uninterrupted(lambda: 1)
     1
     """
-    tasks: Iterator[None] = iter(())
-    return _ThreadGroup(lambda _: work(), [tasks]).run()[0]
+
+    def run_in_thread(_: Iterator[None]) -> T:
+        # Imports and new processes ask ``threading`` for the current thread. It would list one that
+        # it did not start for ever. It is safe to start one here, where no interrupt comes.
+        helper: _Helper[None, T] = _Helper(lambda _: work(), iter(()), [])
+        thread = Thread(target=helper.run, daemon=False)
+        thread.start()
+        helper.ended.wait()
+        while thread.is_alive():  # Python takes a moment to remove a thread that has ended
+            sleep(1e-5)
+        return helper.result()
+
+    tasks: list[Iterator[None]] = [iter(())]
+    return _ThreadGroup(run_in_thread, tasks).run()[0]
 
 
 @contextmanager
