@@ -27,6 +27,7 @@ few points that are far away do not matter.
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import cached_property
 from math import frexp
 from typing import Any
@@ -37,7 +38,7 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.compiled import import_compiled
 from dimetric._arrays.namespaces import smallest_in_rows
 from dimetric._arrays.squared_distances import single_precision_error, squared_norms
-from dimetric._arrays.threads import run_on_threads
+from dimetric._arrays.threads import one_thread, run_on_threads
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
 SPARE_CANDIDATES = 4  # candidates of a product in addition to the k neighbours
@@ -181,7 +182,9 @@ class EuclideanIndex:
                 A, query_norms[b] = self._product.scaled(Q[b])
                 search(A, tiles[t], norms, rough[part, b], indices[part, b], first)
 
-        run_on_threads(work, tasks, shared_queue=True)
+        # For little work, starting threads takes longer.
+        with one_thread() if time < MIN_PART_NANOSECONDS else nullcontext():
+            run_on_threads(work, tasks, shared_queue=True)
         near = (rough[0], indices[0]) if n_parts == 1 else _merged(rough, indices)
         return *near, query_norms
 
