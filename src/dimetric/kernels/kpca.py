@@ -128,7 +128,7 @@ class KPCA(KernelMetric):
         self._check_parameters(k, n)
         with blas_threads_for(n):
             coordinates = self._fit_coordinates(X, k, weights_of(supervision), principal=True)
-        metadata = self._set_fitted_attributes(coordinates, X)
+            metadata = self._set_fitted_attributes(coordinates, X)
         if self.fit_inverse_transform:
             self._fit_inverse(X, weights_of(supervision))
         return metadata
