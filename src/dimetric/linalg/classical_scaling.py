@@ -277,8 +277,7 @@ def _for_each_block_of_squares(D: Array, use: Callable[[slice, Array], None]) ->
         buffer = np.empty((rows, m))
         for b in tasks:
             block = buffer[: b.stop - b.start]
-            block[...] = D[b]
-            block *= block
+            np.multiply(D[b], D[b], out=block, dtype=np.float64)
             use(b, block)
 
     run_on_threads(work, blocks, shared_queue=True)
