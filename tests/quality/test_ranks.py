@@ -42,3 +42,17 @@ def test_range_of_ties_contains_exactly_the_tied_distances(scale):
     np.testing.assert_array_equal((others >= lower) & (others <= upper), tied)
     if scale >= 1e-3:
         assert 0 < np.sum(tied[0]) < np.sum(tied[1]) < 1000
+
+
+def test_compiled_counts_equal_those_of_numpy():
+    compiled = pytest.importorskip("dimetric.quality._compiled_ranks", reason="needs numba")
+    rng = np.random.default_rng(0)
+    D = rng.integers(0, 50, size=(7, 301)).astype(float)  # many values equal a bound
+    D[np.arange(7), np.arange(7)] = np.inf
+    lower = rng.integers(0, 50, size=(7, 4)).astype(float)
+    upper = lower + rng.integers(0, 2, size=(7, 4))
+    expected = _ranks._count_in_rows(D, lower, upper)
+    for found, count in zip(compiled.count_in_rows(D, lower, upper), expected, strict=True):
+        np.testing.assert_array_equal(found, count)
+    np.testing.assert_array_equal(expected[0], (D[:, None, :] < lower[:, :, None]).sum(axis=2))
+    np.testing.assert_array_equal(expected[1], (D[:, None, :] <= upper[:, :, None]).sum(axis=2))

@@ -11,6 +11,7 @@ from dataclasses import replace
 import array_api_compat as compat
 import numpy as np
 
+from dimetric._arrays.compiled import import_compiled
 from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric.quality._distances import Rounding, with_self_entries
 
@@ -132,14 +133,22 @@ def _counted_ranks(
     """
     D = with_self_entries(D, index, np.inf)
     lower, upper = rounding.range_of_ties(np.take_along_axis(D, columns, axis=1))
-    n_smaller, n_not_larger = np.empty((2, *columns.shape), dtype=np.int64)
-    for row, lows, highs, smaller, not_larger in zip(
-        D, lower, upper, n_smaller, n_not_larger, strict=True
-    ):
-        for j in range(len(lows)):
-            smaller[j] = np.count_nonzero(row < lows[j])
-            not_larger[j] = np.count_nonzero(row <= highs[j])
+    compiled = import_compiled("quality._compiled_ranks")
+    count = _count_in_rows if compiled is None else compiled.count_in_rows
+    n_smaller, n_not_larger = count(D, lower, upper)
     return n_smaller + 1, np.any(n_not_larger - n_smaller != 1, axis=1)
+
+
+def _count_in_rows(
+    D: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many values of each row of D are less than `lower`, and at most `upper`."""
+    n_smaller, n_not_larger = np.empty((2, *lower.shape), dtype=np.int64)
+    for i, row in enumerate(D):
+        for j in range(lower.shape[1]):
+            n_smaller[i, j] = np.count_nonzero(row < lower[i, j])
+            n_not_larger[i, j] = np.count_nonzero(row <= upper[i, j])
+    return n_smaller, n_not_larger
 
 
 def _for_keys(rounding: Rounding, column_mask: int) -> Rounding:
