@@ -84,6 +84,8 @@ class _ThresholdSearch:
         """Use the b and curvature that another search found, if b is between the bounds."""
         if self._low < other.b < self._high:
             self.b, self.curvature = other.b, other.curvature
+            # The slope at the initial b, far away, would give a worse curvature than the other one.
+            self._last = None
 
     def step(self) -> None:
         """Evaluate the slope at b, and choose the next b."""
