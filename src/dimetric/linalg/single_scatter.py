@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.threads import run_on_threads
 from dimetric.linalg.scatter import EXAMINED_ROWS, Moments, means_are_small
@@ -31,7 +32,8 @@ def is_accurate(X: np.ndarray, k: int) -> bool:
     if X.dtype != np.float32 or n < MIN_ROWS_PER_FEATURE * d:
         return False
     rows = X[:: max(1, n // max(EXAMINED_ROWS_PER_FEATURE * d, 256))]
-    variances = np.linalg.eigvalsh(Moments.scatter_of(rows).spread)
+    with one_blas_thread():  # after small products, idle threads of BLAS slow down other threads
+        variances = np.linalg.eigvalsh(Moments.scatter_of(rows).spread)
     return bool(variances[-k] > MIN_VARIANCE * variances[-1])
 
 
