@@ -160,7 +160,7 @@ def test_vectors_of_queries_keep_the_same_candidates(n, m, rng):
     queries = rng.integers(0, 8, size=(90, 3)) / 2
     queries[0], queries[50] = np.nan, 1e60
     points = EuclideanIndex(X)._product
-    A = points.scaled(queries)[0]
+    A = module._rescaled(queries, points.centre, points.scale, np.empty(90))
     found = []
     for keep in (search.keep_smallest_of_queries, lanes.keep_smallest_of_many):
         squares = np.full((90, m), module.FAR_SQUARED)
@@ -170,6 +170,30 @@ def test_vectors_of_queries_keep_the_same_candidates(n, m, rng):
     assert np.all(found[0][0][1:50] < module.FAR_SQUARED)
     assert_array_equal(*(squares for squares, _ in found))
     assert_array_equal(*(indices for _, indices in found))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_compiled_code_rescales_and_measures_as_numpy_does(dtype, rng):
+    search = pytest.importorskip("dimetric.neighbors.compiled.query_search", exc_type=ImportError)
+    X = rng.integers(0, 4, size=(60, 7)).astype(dtype)  # with ties
+    queries = rng.integers(0, 8, size=(20, 7)).astype(dtype) / 2
+    points = EuclideanIndex(X)._product
+    candidates = rng.permuted(np.tile(np.arange(60, dtype=np.int32), (20, 1)), axis=1)[:, :13]
+    found = []
+    for rescale, measure in (
+        (module._rescaled, module._measure_nearest),
+        (search.rescaled, search.measure_nearest),
+    ):
+        norms, distances, indices = np.empty(20), np.empty((20, 5)), np.empty((20, 5), np.int64)
+        A = rescale(queries, points.centre, points.scale, norms)
+        measure(queries, X, candidates, distances, indices)
+        found.append((A, norms, distances, indices))
+    assert_array_equal(found[0][0], found[1][0])
+    assert_allclose(found[0][1], found[1][1], rtol=1e-14)
+    assert_array_equal(found[0][2], found[1][2])
+    assert_array_equal(found[0][3], found[1][3])
+    expected = np.take_along_axis(cdist(queries, X), candidates.astype(int), axis=1)
+    assert_allclose(found[1][2], np.sort(expected, axis=1)[:, :5], rtol=1e-12)
 
 
 def test_some_queries_outside_the_range_of_single_precision(way, rng):

@@ -227,3 +227,16 @@ def test_listed_points_at_equal_distance_are_in_row_order(rng):
     order = np.argsort(D, axis=1, kind="stable")[:, :9]
     assert_array_equal(indices[:60], order[:60])
     assert_allclose(distances, np.take_along_axis(D, order, axis=1), rtol=1e-13)
+
+
+def test_compiled_sums_equal_those_of_numpy(rng):
+    pytest.importorskip("dimetric.neighbors.compiled.query_search", exc_type=ImportError)
+    X = rng.integers(0, 3, size=(60, 3)).astype(float)  # with ties
+    queries = rng.integers(0, 5, size=(20, 3)) / 2
+    values = rng.normal(size=(60, 2))
+    for points in (np.unique(X, axis=0), X):  # without and with equal points
+        near = Neighborhoods(queries, 4, points)
+        for shares in near.shares(4):
+            at_points = near._totals(values[: len(points)])
+            expected = shares._sums_without_numba(at_points)
+            assert_allclose(shares.sums(at_points), expected, rtol=1e-13, atol=1e-13)

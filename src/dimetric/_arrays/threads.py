@@ -204,6 +204,7 @@ def run_on_threads(
     tasks: Sequence[S],
     *,
     n_rows: int | None = None,
+    max_threads: int | None = None,
     shared_queue: bool = False,
 ) -> list[T]:
     """Distribute tasks over threads, call ``work(tasks)`` once per thread, and return the results.
@@ -222,6 +223,8 @@ def run_on_threads(
     n_rows : int, optional
         Number of rows of data in all tasks together. If given, at most one thread is used for
         every ``ROWS_PER_THREAD`` rows.
+    max_threads : int, optional
+        Largest number of threads. With 1, the calling thread works itself.
     shared_queue : bool, default=False
         By default, thread t of n gets the tasks t, t + n, t + 2n, ..., so that results are
         bitwise reproducible for a given number of threads. With a shared queue, each free thread
@@ -235,7 +238,7 @@ def run_on_threads(
     """
     with one_blas_thread() as threads:
         threads = threads if n_rows is None else n_threads(threads, n_rows)
-        threads = max(1, min(threads, len(tasks)))
+        threads = max(1, min(threads, max_threads or threads, len(tasks)))
         if threads == 1 or getattr(_this_thread, "is_alone", False):
             return [work(iter(tasks))]
         queue = iter(tasks)

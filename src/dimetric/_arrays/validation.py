@@ -4,6 +4,7 @@ NumPy arrays and data frames are checked by scikit-learn. This module applies th
 arrays of other namespaces.
 """
 
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
@@ -15,13 +16,17 @@ from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
+from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.labels import dense_y, no_order_error, several_columns_remedy
 from dimetric._arrays.namespaces import Array, is_dask, is_foreign, namespace
 from dimetric._arrays.plain_input import are_plain_labels, is_plain
+from dimetric._arrays.threads import run_on_threads
 
 # Values up to these limits, and at least their reciprocals, are not rescaled. Sums of many squares
 # then neither overflow nor underflow.
 FLOAT32_LIMIT, FLOAT64_LIMIT = 2.0**40, 2.0**200
+BLOCK_VALUES = 2**18  # values squared at once, which takes about as long as starting a thread
+MIN_THREADED_VALUES = 10_000  # BLAS squares fewer values on one thread
 
 
 def ignoring_overflow() -> np.errstate:
@@ -240,8 +245,7 @@ def rescale_for_squares(X: Array, name: str = "X") -> tuple[Array, float]:
         # The sum of squares decides nearly all cases in one fast pass: its root is an upper bound
         # on the largest absolute value, and the root mean square is a lower bound.
         flat = values.ravel(order="K")
-        with np.errstate(over="ignore"):
-            total = float(flat @ flat)
+        total = _sum_of_squares(flat)
         if total <= limit**2 and total >= flat.size / limit**2:
             return X, 1.0
     largest = max(float(xp.max(values)), -float(xp.min(values))) if values.shape[0] else 0.0
@@ -256,6 +260,23 @@ def rescale_for_squares(X: Array, name: str = "X") -> tuple[Array, float]:
         return X, 1.0
     factor = float(2.0 ** -np.floor(np.log2(largest)))
     return X * factor, factor
+
+
+def _sum_of_squares(flat: np.ndarray) -> float:
+    """Return the sum of squares of a vector, or infinity if it overflows.
+
+    After a product, the threads of BLAS wait for the next one in a busy loop of about 20 ms. This
+    slows down threads that run after it, so BLAS uses only one thread here.
+    """
+
+    def work(blocks: Iterator[slice]) -> float:
+        with np.errstate(over="ignore"):
+            return sum(float(flat[b] @ flat[b]) for b in blocks)
+
+    blocks = list(row_blocks(len(flat), BLOCK_VALUES))
+    if len(flat) < MIN_THREADED_VALUES:
+        return work(iter(blocks))
+    return sum(run_on_threads(work, blocks))
 
 
 def _validation_options(learner: Any, X: Any, min_samples: int) -> dict[str, Any]:

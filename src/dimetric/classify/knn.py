@@ -301,6 +301,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     def _by_output(self, votes: np.ndarray) -> list[np.ndarray]:
         """Divide the columns of votes into those of each output."""
+        if self._codes.ndim == 1:
+            return [votes]
         return np.split(votes, np.cumsum([n for _, n in self._outputs()])[:-1], axis=1)
 
     def _log_losses(self, votes: np.ndarray, rows: np.ndarray) -> np.ndarray:

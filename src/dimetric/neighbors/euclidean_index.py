@@ -6,8 +6,7 @@ There are two ways to search, and both are exact:
   single precision. The nearest k points and a few more are candidates.
 - **Tree.** A k-d tree (:mod:`dimetric.neighbors.compiled.tree`) compares only some of the points.
 
-In both cases the distances of the candidates are computed from the differences between the vectors
-by the same function, so the result does not depend on the way that was chosen. If, according to a
+In both cases the distances are sums of squared differences in double precision. If, according to a
 bound on the rounding errors, a point outside the candidates of a product could be as near, the
 query is repeated in double precision.
 
@@ -27,7 +26,6 @@ few points that are far away do not matter.
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from functools import cached_property
 from math import frexp
 from typing import Any
@@ -38,7 +36,7 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.compiled import import_compiled
 from dimetric._arrays.namespaces import smallest_in_rows
 from dimetric._arrays.squared_distances import single_precision_error, squared_norms
-from dimetric._arrays.threads import one_thread, run_on_threads
+from dimetric._arrays.threads import run_on_threads
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
 SPARE_CANDIDATES = 4  # candidates of a product in addition to the k neighbours
@@ -49,7 +47,7 @@ MAX_PARTS = 4  # parts of the points that several threads search
 GROUP_DISTANCES = 2**18  # distances that NumPy computes at once
 MEASURED_VALUES = 2**18  # coordinates of candidates in memory at once
 COMPILED_VALUES = 2**20  # coordinates of candidates that one thread measures
-MIN_PART_NANOSECONDS = 3e6  # for less work, dividing it takes longer
+MIN_PART_NANOSECONDS = 3e6  # for less work, starting a thread takes longer
 # numba takes most of a second to import, so products use it from this many distances on.
 MIN_COMPILED_DISTANCES = 2**22
 TREE_POINTS = 5_000  # for fewer points, products are as fast as a tree
@@ -58,6 +56,7 @@ PROBED_FEATURES = 8  # for more features, a tree of some points shows whether to
 PROBED_PART = 16  # one of this many points
 SCAN_NANOSECONDS = 7.0  # per point that a tree compares
 PAIR_NANOSECONDS, FEATURE_NANOSECONDS = 0.9, 0.022  # per point of a product
+READ_NANOSECONDS = 0.16  # per coordinate of a point, for all queries of a block together
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances
 
 
@@ -92,12 +91,10 @@ class EuclideanIndex:
         Distances are in double precision. The order of points at equal distance is arbitrary.
         """
         if self._tree is not None:
-            return self._measured(Q, self._tree.nearest(Q, k), k)
-        n = len(self._points)
-        m = min(k + SPARE_CANDIDATES, n)
-        rough, candidates, norms = self._candidates(Q, m)
-        distances, indices = self._measured(Q, candidates, k)
-        if m == n:
+            squares, found = self._tree.nearest(Q, k)
+            return np.sqrt(squares, out=squares), found.astype(np.int64)
+        rough, norms, distances, indices = self._by_products(Q, k)
+        if rough.shape[1] == len(self._points):
             return distances, indices
         kth = self._product.scale * distances[:, -1]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -109,8 +106,8 @@ class EuclideanIndex:
             rows = np.flatnonzero(~certain)
             points = self._points.astype(np.float64, copy=False)
             with np.errstate(over="ignore", invalid="ignore"):
-                found = euclidean_neighbors(Q[rows].astype(np.float64, copy=False), k, points)
-            distances[rows], indices[rows] = self._measured(Q[rows], found[1], k)
+                found = euclidean_neighbors(Q[rows].astype(np.float64, copy=False), k, points)[1]
+            distances[rows], indices[rows] = self._measured(Q[rows], found.astype(np.int32), k)
         return distances, indices
 
     def squared_distances(self, Q: np.ndarray, candidates: np.ndarray) -> np.ndarray:
@@ -155,21 +152,23 @@ class EuclideanIndex:
     def _product(self) -> "_CentredPoints":
         return _CentredPoints(self._points)
 
-    def _candidates(self, Q: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the candidates of queries.
+    def _by_products(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, ...]:
+        """Return the nearest points of queries among the candidates of products.
 
-        These are the m smallest squared distances, less the norms of the queries, the indices of
-        their points, and the squared norms of the queries.
+        These are the smallest squared distances in single precision, less the norms of the
+        queries, the squared norms of the queries, and the exact distances and the indices of the k
+        nearest candidates.
         """
-        n_queries, tiles = len(Q), self._product.tiles
-        n_distances = n_queries * len(self._points)
-        search = self._selection(n_queries, m, n_distances)
+        (n_queries, d), points, product = Q.shape, self._points, self._product
+        tiles, m = product.tiles, min(k + SPARE_CANDIDATES, len(points))
+        search, rescale, measure = self._functions(n_queries, m)
         # A few queries are divided by points instead, so that several threads share the work.
-        time = n_distances * _nanoseconds_per_distance(Q.shape[1])
+        time = len(points) * (n_queries * _nanoseconds_per_distance(d) + READ_NANOSECONDS * d)
         n_parts = max(1, int(min(time / MIN_PART_NANOSECONDS, MAX_PARTS, len(tiles))))
         n_parts = n_parts if n_queries <= BLOCK_QUERIES else 1
         rough = np.full((n_parts, n_queries, m), FAR_SQUARED)
-        indices, query_norms = np.zeros((n_parts, n_queries, m), np.int32), np.empty(n_queries)
+        candidates, norms = np.zeros((n_parts, n_queries, m), np.int32), np.empty(n_queries)
+        distances, indices = np.empty((n_queries, k)), np.empty((n_queries, k), np.int64)
         tasks = [
             (part, tiles_of_part, b)
             for part, tiles_of_part in enumerate(row_blocks(len(tiles), -(-len(tiles) // n_parts)))
@@ -178,25 +177,41 @@ class EuclideanIndex:
 
         def work(tasks: Iterator[tuple[int, slice, slice]]) -> None:
             for part, t, b in tasks:
-                norms, first = self._product.norms[t], t.start * TILE_POINTS
-                A, query_norms[b] = self._product.scaled(Q[b])
-                search(A, tiles[t], norms, rough[part, b], indices[part, b], first)
+                block, first = np.ascontiguousarray(Q[b]), t.start * TILE_POINTS
+                A = rescale(block, product.centre, product.scale, norms[b])
+                search(A, tiles[t], product.norms[t], rough[part, b], candidates[part, b], first)
+                if n_parts == 1:
+                    measure(block, points, candidates[0, b], distances[b], indices[b])
 
         # For little work, starting threads takes longer.
-        with one_thread() if time < MIN_PART_NANOSECONDS else nullcontext():
-            run_on_threads(work, tasks, shared_queue=True)
-        near = (rough[0], indices[0]) if n_parts == 1 else _merged(rough, indices)
-        return *near, query_norms
+        max_threads = 1 if time < MIN_PART_NANOSECONDS else None
+        run_on_threads(work, tasks, max_threads=max_threads, shared_queue=True)
+        if n_parts > 1:
+            near = _merged(rough, candidates)
+            return near[0], norms, *self._measured(Q, near[1], k)
+        return rough[0], norms, distances, indices
 
-    def _selection(self, n_queries: int, m: int, n_distances: int) -> Callable[..., None]:
-        """Return the fastest function that keeps the m smallest distances of each query."""
-        compiled = self._compiled(n_distances)
+    def _functions(self, n_queries: int, m: int) -> tuple[Callable[..., Any], ...]:
+        """Return the fastest functions that find m candidates, rescale and measure."""
+        compiled = self._compiled(n_queries * len(self._points))
         if compiled is None:
-            return _keep_smallest
-        lanes = import_compiled("neighbors.compiled.query_lanes")
-        if lanes is None or n_queries < LANE_QUERIES or m > TILE_POINTS // lanes.GROUP_POINTS:
-            return compiled.keep_smallest_of_queries
-        return lanes.keep_smallest_of_many
+            return _keep_smallest, _rescaled, _measure_nearest
+        search, lanes = compiled.keep_smallest_of_queries, None
+        if n_queries >= LANE_QUERIES:
+            lanes = import_compiled("neighbors.compiled.query_lanes")
+        if lanes is not None and m <= TILE_POINTS // lanes.GROUP_POINTS:
+            search = lanes.keep_smallest_of_many
+        return search, compiled.rescaled, compiled.measure_nearest
+
+    def _measured(
+        self, Q: np.ndarray, candidates: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances and indices of the k nearest candidates of every row of Q."""
+        distances, indices = np.empty((len(Q), k)), np.empty((len(Q), k), np.int64)
+        compiled = self._compiled(0)
+        measure = _measure_nearest if compiled is None else compiled.measure_nearest
+        measure(np.ascontiguousarray(Q), self._points, candidates, distances, indices)
+        return distances, indices
 
     def _compiled(self, n_distances: int) -> Any:
         """Return the module that needs numba, or None. It is not imported for little work."""
@@ -205,15 +220,6 @@ class EuclideanIndex:
             if self._n_distances < MIN_COMPILED_DISTANCES:
                 return None
         return import_compiled("neighbors.compiled.query_search")
-
-    def _measured(
-        self, Q: np.ndarray, candidates: np.ndarray, k: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances and indices of the k nearest candidates of every row of Q."""
-        squares = self.squared_distances(Q, candidates)
-        order = np.argsort(squares, axis=1, kind="stable")[:, :k]
-        order += candidates.shape[1] * np.arange(len(Q))[:, None]  # faster than a pair of indices
-        return np.sqrt(squares.take(order)), candidates.take(order).astype(np.int64)
 
 
 def centre_and_scale(points: np.ndarray) -> tuple[np.ndarray, float]:
@@ -246,14 +252,19 @@ class _CentredPoints:
             self.tiles[t, :, : len(rows)] = rows.T
             self.norms[t, : len(rows)] = squared_norms(rows.astype(np.float64))
 
-    def scaled(self, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return -2 times the centred and rescaled queries, and their squared norms."""
-        A = np.empty(Q.shape, np.float32)
-        with np.errstate(over="ignore"):
-            Q = Q - self.centre
-            Q *= self.scale
-            np.multiply(Q, -2, out=A, casting="same_kind")
-            return A, squared_norms(Q)
+
+def _rescaled(Q: np.ndarray, centre: np.ndarray, scale: float, norms: np.ndarray) -> np.ndarray:
+    """Return -2 times the centred and rescaled queries, and store their squared norms.
+
+    ``compiled.query_search.rescaled`` does the same.
+    """
+    A = np.empty(Q.shape, np.float32)
+    with np.errstate(over="ignore"):
+        Q = Q - centre
+        Q *= scale
+        np.multiply(Q, -2, out=A, casting="same_kind")
+        norms[:] = squared_norms(Q)
+    return A
 
 
 def _keep_smallest(
@@ -292,6 +303,26 @@ def _measure(
     near = near.reshape(*candidates.shape, -1) - X.astype(np.float64, copy=False)[:, None, :]
     with np.errstate(over="ignore"):
         squares[:] = np.cumsum(near * near, axis=2)[:, :, -1]
+
+
+def _measure_nearest(
+    X: np.ndarray,
+    points: np.ndarray,
+    candidates: np.ndarray,
+    distances: np.ndarray,
+    indices: np.ndarray,
+) -> None:
+    """Compute the distances and the indices of the nearest candidates of every row of X.
+
+    ``compiled.query_search.measure_nearest`` does the same.
+    """
+    squares = np.empty(candidates.shape)
+    for b in row_blocks(len(X), max(1, MEASURED_VALUES // (candidates.shape[1] * X.shape[1]))):
+        _measure(X[b], points, candidates[b], squares[b])
+    order = np.argsort(squares, axis=1, kind="stable")[:, : distances.shape[1]]
+    order += candidates.shape[1] * np.arange(len(X))[:, None]  # faster than a pair of indices
+    np.sqrt(squares.take(order), out=distances)
+    indices[:] = candidates.take(order)
 
 
 def _merged(rough: Any, indices: Any, m: int | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,6 @@
 """Neighbours of some queries, as a ragged array."""
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from dimetric._arrays.compiled import import_compiled
 from dimetric._arrays.row_order import EqualRows
 
 MAX_GATHERED_VALUES = 2**20  # values of neighbours in memory at once
@@ -101,8 +103,12 @@ class NeighborBlock:
 
         Both distances are given for each query.
         """
-        nearer = self.distances < self.at_entries(low)
-        return nearer, ~nearer & (self.distances <= self.at_entries(high))
+        if self.width is not None:  # broadcasting is faster than repeating
+            D, low, high = self.distances.reshape(-1, self.width), low[:, None], high[:, None]
+        else:
+            D, low, high = self.distances, self.at_entries(low), self.at_entries(high)
+        nearer = low > D
+        return nearer.ravel(), (~nearer & (high >= D)).ravel()
 
     def n_points(self, chosen: np.ndarray) -> np.ndarray:
         """Return the number of points of each query in the chosen entries."""
@@ -123,9 +129,19 @@ class Shares:
     def sums(self, values: Any) -> np.ndarray:
         """Return the weighted sums of the values of points, of shape (m, c), for each query."""
         block, weights = self.block, self.weights
+        # numba is slow to import only for this.
+        if isinstance(values, np.ndarray) and "numba" in sys.modules:
+            compiled = import_compiled("neighbors.compiled.query_search")
+            if compiled is not None:
+                values = np.ascontiguousarray(values, dtype=np.float64)
+                return compiled.weighted_sums(weights, block.points, block.starts, values)
+        return self._sums_without_numba(values)
+
+    def _sums_without_numba(self, values: Any) -> np.ndarray:
+        block, weights = self.block, self.weights
         if isinstance(values, np.ndarray) and len(weights) * values.shape[1] <= MAX_GATHERED_VALUES:
             # For few queries, creating a sparse array takes longer than the sums.
-            near = values[block.points]
+            near = values.take(block.points, axis=0)
             if block.width is not None:
                 shape = len(block.queries), block.width
                 return np.einsum("ij,ijc->ic", weights.reshape(shape), near.reshape(*shape, -1))

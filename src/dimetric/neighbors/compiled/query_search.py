@@ -98,6 +98,20 @@ def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
 
 
 @njit(nogil=True, cache=True)
+def rescaled(Q, centre, scale, norms):  # type: ignore # pragma: no cover - compiled
+    """Return -2 times the centred and rescaled queries, and store their squared norms."""
+    A = np.empty(Q.shape, np.float32)
+    for i in range(Q.shape[0]):
+        total = 0.0
+        for f in range(Q.shape[1]):
+            value = (np.float64(Q[i, f]) - centre[f]) * scale
+            total += value * value
+            A[i, f] = -2 * value
+        norms[i] = total
+    return A
+
+
+@njit(nogil=True, cache=True)
 def measure(X, points, candidates, squares):  # type: ignore # pragma: no cover - compiled
     """Compute the squared distances between rows of X and their candidates in double precision.
 
@@ -123,3 +137,40 @@ def measure(X, points, candidates, squares):  # type: ignore # pragma: no cover 
             for f in range(X.shape[1]):
                 total += (np.float64(X[i, f]) - np.float64(a[f])) ** 2
             squares[i, rank] = total
+
+
+@njit(nogil=True, cache=True)
+def measure_nearest(  # type: ignore # pragma: no cover - compiled
+    X, points, candidates, distances, indices
+):
+    """Compute the distances and the indices of the nearest candidates of every row of X.
+
+    Candidates at equal distance stay in their order.
+    """
+    k, m = distances.shape[1], candidates.shape[1]
+    squares = np.empty(candidates.shape)
+    measure(X, points, candidates, squares)
+    for i in range(len(X)):
+        near, row = distances[i], indices[i]
+        for rank in range(m):
+            if rank < k:
+                near[rank] = np.inf
+                insert(near[: rank + 1], row[: rank + 1], squares[i, rank], candidates[i, rank])
+            elif squares[i, rank] < near[-1]:
+                insert(near, row, squares[i, rank], candidates[i, rank])
+        for p in range(k):
+            near[p] = np.sqrt(near[p])
+
+
+@njit(nogil=True, cache=True)
+def weighted_sums(weights, points, starts, values):  # type: ignore # pragma: no cover - compiled
+    """Return the weighted sums of the values of points, of shape (m, c), for each query.
+
+    The points of query i are the entries ``starts[i]`` to ``starts[i + 1] - 1``.
+    """
+    sums = np.zeros((len(starts) - 1, values.shape[1]))
+    for i in range(len(sums)):
+        for e in range(starts[i], starts[i + 1]):
+            for c in range(values.shape[1]):
+                sums[i, c] += weights[e] * values[points[e], c]
+    return sums

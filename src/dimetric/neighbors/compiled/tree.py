@@ -60,31 +60,29 @@ class Tree:
         self._leaves = np.ascontiguousarray(leaves.transpose(0, 2, 1))
         self._indices = order.astype(np.int32)
         sample = points[np.linspace(0, n - 1, min(n, SAMPLE_QUERIES)).astype(np.int64)]
-        scans = self._queried(sample, min(SAMPLE_NEIGHBORS, n))[1]
+        shape = len(sample), min(SAMPLE_NEIGHBORS, n)
+        scans = self._query(sample, np.full(shape, np.inf), np.zeros(shape, np.int32))
         self.scanned = size * scans / len(sample)
 
-    def nearest(self, Q: np.ndarray, k: int) -> np.ndarray:
-        """Return the indices of the k nearest points of every row of Q, of shape (m, k)."""
-        indices = np.empty((len(Q), k), np.int32)
+    def nearest(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the squared distances and indices of the k nearest points of every row of Q."""
+        squares, indices = np.full((len(Q), k), np.inf), np.zeros((len(Q), k), np.int32)
         rows = int(max(1, min(MAX_BLOCK_QUERIES, BLOCK_ENTRIES // max(1.0, self.scanned))))
 
         def work(tasks: Iterator[slice]) -> None:
             for b in tasks:
-                indices[b] = self._queried(Q[b], k)[0]
+                self._query(Q[b], squares[b], indices[b])
 
         if len(Q) <= rows:
             work(iter([slice(0, len(Q))]))
         else:
             run_on_threads(work, list(row_blocks(len(Q), rows)), shared_queue=True)
-        return indices
+        return squares, indices
 
-    def _queried(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, int]:
-        """Return the indices of the k nearest points, and the number of leaves scanned."""
-        squares = np.full((len(Q), k), np.inf)
-        indices = np.zeros((len(Q), k), np.int32)
+    def _query(self, Q: np.ndarray, squares: np.ndarray, indices: np.ndarray) -> int:
+        """Search the nearest points of queries, and return the number of leaves scanned."""
         Q = np.ascontiguousarray(Q, dtype=np.float64)
-        scans = _query(Q, self._low, self._high, self._leaves, self._indices, squares, indices)
-        return indices, scans
+        return _query(Q, self._low, self._high, self._leaves, self._indices, squares, indices)
 
 
 @njit(nogil=True, cache=True)
