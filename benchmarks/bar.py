@@ -1,6 +1,6 @@
 """Compare dimetric with other libraries, and with the limit of the machine.
 
-    make bench           # all works and sizes: half an hour or more
+    make bench           # all works and sizes: an hour on two cores
     make bench QUICK=1   # about 5 minutes on two cores
 
 The first run builds the environments of metric-learn and pyDML under ``.bench/``. The results are

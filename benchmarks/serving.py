@@ -27,7 +27,10 @@ from dimetric.export import load, save
 
 ALGORITHMS = ("brute", "kd_tree", "ball_tree")
 SECONDS = 0.6  # for the calls of one line, of each library, by default
-MIN_CALLS, MAX_CALLS = 5, 300
+MIN_CALLS, MAX_CALLS = 6, 1_000
+# After a call, the threads of a library wait in a busy loop, and disturb the other library for some
+# milliseconds. So many calls of a library follow each other, as in a program that uses only one.
+TURN_CALLS, TURN_SECONDS = 3, 0.1
 TRIAL_ROWS = 50  # rows that show which algorithms of scikit-learn are too slow to measure
 SAMPLES, FEATURES = (500, 5_000, 20_000, 100_000), (2, 3, 5, 8, 10, 20, 50, 100, 300)
 MAX_VALUES = 10_000_000  # of a training set
@@ -58,8 +61,18 @@ def clock():
     return time.process_time() if OPTIONS.cpu else time.perf_counter()
 
 
+def seconds_of(call, turn_seconds=0.0):
+    """Return the seconds of each call of one turn."""
+    seconds, started = [], time.perf_counter()
+    while len(seconds) < TURN_CALLS or time.perf_counter() - started < turn_seconds:
+        before = clock()
+        call()
+        seconds.append(clock() - before)
+    return seconds
+
+
 def seconds_in_turns(*calls):
-    """Return the seconds of repeated calls, which alternate, as an array for each function."""
+    """Return the seconds of repeated calls, as an array for each function. They take turns."""
     for call in calls:
         call()
     started = time.perf_counter()
@@ -67,11 +80,8 @@ def seconds_in_turns(*calls):
     while len(seconds[0]) < MAX_CALLS and (
         len(seconds[0]) < MIN_CALLS or time.perf_counter() - started < OPTIONS.seconds * len(calls)
     ):
-        # Each call follows every other one, because threads may disturb the next call.
-        for i in np.roll(np.arange(len(calls)), len(seconds[0])):
-            before = clock()
-            calls[i]()
-            seconds[i].append(clock() - before)
+        for i, call in enumerate(calls):
+            seconds[i] += seconds_of(call, TURN_SECONDS)
     return [np.array(each) for each in seconds]
 
 
@@ -100,10 +110,7 @@ def fastest(models, call, Q):
     seconds = {}
     for name, model in models.items():
         for rows in sorted({min(TRIAL_ROWS, len(Q)), len(Q)}):
-            call(model, Q[:rows])
-            before = clock()
-            call(model, Q[:rows])
-            took = (clock() - before) * len(Q) / rows
+            took = np.median(seconds_of(partial(call, model, Q[:rows]))) * len(Q) / rows
             if seconds and took > 4 * min(seconds.values()):
                 break
         seconds[name] = took
