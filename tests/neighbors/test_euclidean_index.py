@@ -196,6 +196,17 @@ def test_compiled_code_rescales_and_measures_as_numpy_does(dtype, rng):
     assert_allclose(found[1][2], np.sort(expected, axis=1)[:, :5], rtol=1e-12)
 
 
+@pytest.mark.parametrize("n_queries", [1, 2, 5, 10])
+@pytest.mark.parametrize("d", [1, 3, 4, 9])
+def test_products_of_few_queries(n_queries, d, rng):
+    search = pytest.importorskip("dimetric.neighbors.compiled.query_search", exc_type=ImportError)
+    A = rng.integers(-9, 9, size=(n_queries, d)).astype(np.float32)  # exact in single precision
+    tile = rng.integers(-9, 9, size=(d, 512)).astype(np.float32)
+    products = np.full((n_queries, 512), np.nan, np.float32)
+    search.products_of_few(A, tile, products)
+    assert_array_equal(products, A @ tile)
+
+
 def test_some_queries_outside_the_range_of_single_precision(way, rng):
     X, queries = rng.normal(size=(1200, 3)), rng.normal(size=(80, 3))
     queries[::9] *= 1e60

@@ -13,6 +13,7 @@ from dimetric.neighbors.compiled._insert import insert
 CHUNK = 128  # entries compared at once by vector instructions
 GROUPS = 64  # groups of the points of a tile whose minima bound the smallest entries
 FAR = np.float32(1e30)  # the square of a missing candidate
+FEW_QUERIES = 10  # up to this many, BLAS copies a tile for longer than it multiplies
 
 
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
@@ -60,6 +61,43 @@ def _bound_of_smallest(  # type: ignore # pragma: no cover - compiled
     return np.nextafter(smallest[-1], FAR)
 
 
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _add_to_row(tile, a, f, row):  # type: ignore # pragma: no cover - compiled
+    """Add the terms of four features, from f on, to the products of a query."""
+    t0, t1, t2, t3 = tile[f], tile[f + 1], tile[f + 2], tile[f + 3]
+    a0, a1, a2, a3 = a[f], a[f + 1], a[f + 2], a[f + 3]
+    for j in range(len(row)):
+        row[j] += a0 * t0[j] + a1 * t1[j] + a2 * t2[j] + a3 * t3[j]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def _add_to_two_rows(tile, a, b, f, row, next_row):  # type: ignore # pragma: no cover - compiled
+    """Add the terms of four features to the products of two queries. It reads the tile once."""
+    t0, t1, t2, t3 = tile[f], tile[f + 1], tile[f + 2], tile[f + 3]
+    a0, a1, a2, a3 = a[f], a[f + 1], a[f + 2], a[f + 3]
+    b0, b1, b2, b3 = b[f], b[f + 1], b[f + 2], b[f + 3]
+    for j in range(len(row)):
+        row[j] += a0 * t0[j] + a1 * t1[j] + a2 * t2[j] + a3 * t3[j]
+        next_row[j] += b0 * t0[j] + b1 * t1[j] + b2 * t2[j] + b3 * t3[j]
+
+
+@njit(nogil=True, cache=True, fastmath={"contract"})
+def products_of_few(A, tile, products):  # type: ignore # pragma: no cover - compiled
+    """Compute the matrix product of a few queries and a tile."""
+    n_queries, d = A.shape
+    products[:] = 0
+    by_four = d - d % 4
+    for f in range(0, by_four, 4):
+        for i in range(0, n_queries - 1, 2):
+            _add_to_two_rows(tile, A[i], A[i + 1], f, products[i], products[i + 1])
+        if n_queries % 2:
+            _add_to_row(tile, A[-1], f, products[-1])
+    for f in range(by_four, d):
+        for i in range(n_queries):
+            for j in range(tile.shape[1]):
+                products[i, j] += A[i, f] * tile[f, j]
+
+
 @njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
 def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
     A, tiles, norms, squares, indices, first
@@ -73,8 +111,8 @@ def keep_smallest_of_queries(  # type: ignore # pragma: no cover - compiled
     hits = np.empty(CHUNK + 1, np.int64)
     minima, smallest = np.empty(GROUPS, np.float32), np.empty(squares.shape[1], np.float32)
     for t in range(len(tiles)):
-        if len(A) == 1:
-            np.dot(A[0], tiles[t], products[0])
+        if len(A) <= FEW_QUERIES:
+            products_of_few(A, tiles[t], products)
         else:
             np.dot(A, tiles[t], products)
         for i in range(len(A)):
