@@ -30,10 +30,16 @@ DATA = {
 }
 
 
-@pytest.fixture(params=["tree", "compiled products", "products"])
+def _limit_differences(monkeypatch, number):
+    monkeypatch.setattr(module, "MAX_DIFFERENCES", number)
+    monkeypatch.setattr(module, "MAX_DIFFERENCES_WITHOUT_NUMBA", number)
+
+
+@pytest.fixture(params=["tree", "compiled products", "products", "differences"])
 def way(request, monkeypatch):
     """The way to search. Trees are used for all points, and numba for any number of distances."""
-    if request.param == "products":
+    _limit_differences(monkeypatch, 10**9 if request.param == "differences" else 0)
+    if request.param in ("products", "differences"):
         monkeypatch.setattr(module, "import_compiled", lambda name: None)
     else:
         pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
@@ -142,6 +148,7 @@ def test_numba_is_imported_only_for_much_work(monkeypatch, rng):
     monkeypatch.setattr(module, "import_compiled", imported.append)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
     monkeypatch.setattr(module, "MIN_COMPILED_DISTANCES", 5_000)
+    _limit_differences(monkeypatch, 0)
     X = rng.normal(size=(1000, 20))
     index = EuclideanIndex(X)
     for _ in range(4):
@@ -194,6 +201,17 @@ def test_compiled_code_rescales_and_measures_as_numpy_does(dtype, rng):
     assert_array_equal(found[0][3], found[1][3])
     expected = np.take_along_axis(cdist(queries, X), candidates.astype(int), axis=1)
     assert_allclose(found[1][2], np.sort(expected, axis=1)[:, :5], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 3, 40])
+def test_few_and_many_queries_have_the_same_distances(d, dtype, rng, monkeypatch):
+    X, queries = rng.normal(size=(80, d)).astype(dtype), rng.normal(size=(9, d)).astype(dtype)
+    distances, indices = EuclideanIndex(X).nearest(queries, 5)
+    _limit_differences(monkeypatch, 0)
+    many = EuclideanIndex(X).nearest(queries, 5)
+    assert_array_equal(distances, many[0])
+    assert_array_equal(indices, many[1])
 
 
 @pytest.mark.parametrize("n_queries", [1, 2, 5, 10])

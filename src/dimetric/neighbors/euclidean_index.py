@@ -1,12 +1,13 @@
 r"""Euclidean neighbours of new queries among fixed points, which are prepared once.
 
-There are two ways to search, and both are exact:
+There are three ways to search, and all are exact:
 
+- **Differences.** For little work, the distances to all points are computed.
 - **Products.** Squared distances to all points, up to rounding, come from a matrix product in
   single precision. The nearest k points and a few more are candidates.
 - **Tree.** A k-d tree (:mod:`dimetric.neighbors.compiled.tree`) compares only some of the points.
 
-In both cases the distances are sums of squared differences in double precision. If, according to a
+In all cases the distances are sums of squared differences in double precision. If, according to a
 bound on the rounding errors, a point outside the candidates of a product could be as near, the
 query is repeated in double precision.
 
@@ -47,7 +48,7 @@ MAX_PARTS = 4  # parts of the points that several threads search
 GROUP_DISTANCES = 2**18  # distances that NumPy computes at once
 MEASURED_VALUES = 2**18  # coordinates of candidates in memory at once
 COMPILED_VALUES = 2**20  # coordinates of candidates that one thread measures
-MIN_PART_NANOSECONDS = 3e6  # for less work, starting a thread takes longer
+MIN_PART_NANOSECONDS = 1.5e6  # for less work, starting a thread takes longer
 # numba takes most of a second to import, so products use it from this many distances on.
 MIN_COMPILED_DISTANCES = 2**22
 TREE_POINTS = 5_000  # for fewer points, products are as fast as a tree
@@ -56,6 +57,8 @@ PROBED_FEATURES = 8  # for more features, a tree of some points shows whether to
 PROBED_PART = 16  # one of this many points
 SCAN_NANOSECONDS = 7.0  # per point that a tree compares
 PAIR_NANOSECONDS, FEATURE_NANOSECONDS = 0.9, 0.022  # per point of a product
+# Coordinates of differences. For more, products take less time, with or without numba.
+MAX_DIFFERENCES, MAX_DIFFERENCES_WITHOUT_NUMBA = 2**15, 2**17
 READ_NANOSECONDS = 0.16  # per coordinate of a point, for all queries of a block together
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances
 
@@ -93,6 +96,9 @@ class EuclideanIndex:
         if self._tree is not None:
             squares, found = self._tree.nearest(Q, k)
             return np.sqrt(squares, out=squares), found.astype(np.int64)
+        most = MAX_DIFFERENCES if "numba" in sys.modules else MAX_DIFFERENCES_WITHOUT_NUMBA
+        if len(Q) * self._points.size <= most:
+            return self._by_differences(Q, k)
         rough, norms, distances, indices = self._by_products(Q, k)
         if rough.shape[1] == len(self._points):
             return distances, indices
@@ -109,6 +115,20 @@ class EuclideanIndex:
                 found = euclidean_neighbors(Q[rows].astype(np.float64, copy=False), k, points)[1]
             distances[rows], indices[rows] = self._measured(Q[rows], found.astype(np.int32), k)
         return distances, indices
+
+    def _by_differences(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest points of a few queries, by the distances to all points."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            # A sum over an axis other than the last adds one feature after the other, as the
+            # compiled code does.
+            squares = np.sum((self._by_feature - Q[:, :, None]) ** 2, axis=1)
+        squares, indices = smallest_in_rows(squares, k)
+        return np.sqrt(squares, out=squares), indices
+
+    @cached_property
+    def _by_feature(self) -> np.ndarray:
+        """The points as columns, in double precision."""
+        return np.ascontiguousarray(self._points.T, dtype=np.float64)
 
     def squared_distances(self, Q: np.ndarray, candidates: np.ndarray) -> np.ndarray:
         """Return the squared distances from every row of Q to its candidates, of shape (n, m)."""
