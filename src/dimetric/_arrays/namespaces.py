@@ -5,6 +5,7 @@ have the namespace and device of X. This module adds the functions that the stan
 smallest entries, partial eigendecompositions, and moves between devices.
 """
 
+from contextlib import nullcontext
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,9 @@ import numpy as np
 import scipy.linalg
 from scipy import sparse
 
+from dimetric._arrays.blas_limit import one_blas_thread
+
+MAX_SIZE_ON_ONE_THREAD = 200  # up to this size, BLAS finds eigenvectors faster on one thread
 MIN_PARTIAL_EIGH_SIZE = 1000  # for smaller matrices, NumPy computes all eigenpairs
 MIN_COLUMNS_PER_GROUP = 4  # for smaller groups, partitioning whole rows is faster
 MAX_PARTITIONED = 2**11  # for fewer entries, partitioning them all is faster
@@ -168,7 +172,8 @@ def largest_eigenpairs(S: Array, k: int) -> tuple[Array, Array]:
     if compat.is_numpy_array(S) and d > MIN_PARTIAL_EIGH_SIZE and 4 * k < d:
         values, vectors = scipy.linalg.eigh(S, subset_by_index=(d - k, d - 1), check_finite=False)
     else:
-        values, vectors = xp.linalg.eigh(S)
+        with one_blas_thread() if d <= MAX_SIZE_ON_ONE_THREAD else nullcontext():
+            values, vectors = xp.linalg.eigh(S)
         values, vectors = values[d - k :], vectors[:, d - k :]
     return xp.flip(values), xp.flip(vectors, axis=1).T
 
