@@ -3,25 +3,41 @@
 import numpy as np
 from numba import njit
 
+CHUNK = 1024  # distances that stay in the fastest cache while they are compared with all bounds
 
-@njit(nogil=True, cache=True, error_model="numpy")
+
+@njit(nogil=True, cache=True)
 def count_in_rows(D, lower, upper):  # type: ignore # pragma: no cover - compiled
     """Return how many values of each row of D are less than `lower`, and at most `upper`.
 
     D has shape (b, n). The bounds and both results have shape (b, k).
     """
-    n_smaller = np.empty(lower.shape, dtype=np.int64)
-    n_not_larger = np.empty(upper.shape, dtype=np.int64)
+    n_smaller = np.zeros(lower.shape, dtype=np.int64)
+    n_not_larger = np.zeros(upper.shape, dtype=np.int64)
     for i in range(len(D)):
-        row = D[i]
-        for j in range(lower.shape[1]):
-            # The compiler vectorises a loop with one count, but not a loop with two.
-            count = np.int64(0)
-            for value in row:
-                count += np.int64(value < lower[i, j])
-            n_smaller[i, j] = count
-            count = np.int64(0)
-            for value in row:
-                count += np.int64(value <= upper[i, j])
-            n_not_larger[i, j] = count
+        for start in range(0, D.shape[1], CHUNK):
+            values = D[i, start : start + CHUNK]
+            for j in range(lower.shape[1]):
+                n_smaller[i, j] += _n_smaller(values, lower[i, j])
+                n_not_larger[i, j] += _n_not_larger(values, upper[i, j])
     return n_smaller, n_not_larger
+
+
+# The compiler uses vector instructions for a loop over indices, but not for one over values, nor
+# for a loop with two counts.
+
+
+@njit(nogil=True, cache=True)
+def _n_smaller(values, bound):  # type: ignore # pragma: no cover - compiled
+    count = np.int64(0)
+    for i in range(len(values)):
+        count += np.int64(values[i] < bound)
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _n_not_larger(values, bound):  # type: ignore # pragma: no cover - compiled
+    count = np.int64(0)
+    for i in range(len(values)):
+        count += np.int64(values[i] <= bound)
+    return count
