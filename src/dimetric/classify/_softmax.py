@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.compiled import exp_in_place
 from dimetric.neighbors.queries import Queries
 
 MAX_DISTANCES_PER_BLOCK = 2**21  # 16 MiB in float64
@@ -173,5 +174,5 @@ def weighted_sums(
 ) -> np.ndarray:
     """Return the weighted sums of a block, given squared distances."""
     weights = (np.min(squares, axis=1, keepdims=True) - squares) / T
-    np.exp(weights, out=weights)
+    exp_in_place(weights, weights.shape[1])
     return np.asarray(weights @ values)

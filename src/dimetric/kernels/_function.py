@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.compiled import exp_in_place
 from dimetric._arrays.dissimilarities import asymmetric_pair
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace
@@ -105,8 +106,9 @@ class KernelFunction:
             return X
         K = self._empty(X, Y.shape[0])
         A, B = self._prepared(X, Y)
-        for rows in row_blocks(X.shape[0], max(1, BLOCK_ENTRIES // Y.shape[0])):
-            K[rows, :] = namespace(X).astype(self._values(A[rows, :], B), K.dtype, copy=False)
+        n = X.shape[0]
+        for rows in row_blocks(n, max(1, BLOCK_ENTRIES // Y.shape[0])):
+            K[rows, :] = namespace(X).astype(self._values(A[rows, :], B, n), K.dtype, copy=False)
         return checked_values(K)
 
     def gram(self, X: Array) -> Array:
@@ -126,7 +128,7 @@ class KernelFunction:
         @ignoring_overflow()
         def work(tasks: Iterator[tuple[slice, slice]]) -> None:
             for a, b in tasks:
-                tile = self._values(A[a], B[b])
+                tile = self._values(A[a], B[b], n)
                 K[b, a] = tile.T
                 K[a, b] = tile
 
@@ -144,7 +146,7 @@ class KernelFunction:
         A, B = self._prepared(X, X)
 
         def values(a: slice, b: slice) -> np.ndarray:
-            tile = self._values(A[a], B[b])
+            tile = self._values(A[a], B[b], n)
             return self._with_unit_diagonal(tile) if a == b else tile
 
         K = PackedSymmetric.from_function(n, X.dtype, values)
@@ -206,8 +208,11 @@ class KernelFunction:
         return X
 
     @ignoring_overflow()  # checked_values raises
-    def _values(self, A: Array, B: Array) -> Array:
-        """Return the kernel matrix of prepared rows, in float64."""
+    def _values(self, A: Array, B: Array, n_samples: int) -> Array:
+        """Return the kernel matrix of prepared rows, in float64.
+
+        The rows are some of `n_samples` samples.
+        """
         if callable(self.name):
             return _call_user_kernel(self.name, A, B, self.params)
         xp = namespace(A)
@@ -216,7 +221,7 @@ class KernelFunction:
         K = A @ B.T
         K = K.toarray() if sparse.issparse(K) else K
         if self.name == "rbf":
-            return _exp_nonpositive(K)
+            return _exp_nonpositive(K, n_samples)
         if self.name == "poly":
             return (self.gamma * K + self.coef0) ** self.degree
         return xp.tanh(self.gamma * K + self.coef0) if self.name == "sigmoid" else K
@@ -294,13 +299,14 @@ def _call_user_kernel(
     return asarray_like(values, X, dtype=namespace(X).float64)
 
 
-def _exp_nonpositive(K: Array) -> Array:
+def _exp_nonpositive(K: Array, n_samples: int) -> Array:
     """Return exp(min(K, 0)). Exponents are never positive, except for rounding errors.
 
     NumPy arrays are overwritten.
     """
     if compat.is_numpy_array(K):
-        return np.exp(np.minimum(K, 0, out=K), out=K)
+        exp_in_place(np.minimum(K, 0, out=K), n_samples)
+        return K
     xp = namespace(K)
     return xp.exp(xp.clip(K, max=0))
 

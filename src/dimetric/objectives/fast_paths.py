@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dimetric._arrays.compiled import exp_in_place
 from dimetric._arrays.squared_distances import left_factor, right_factor
 from dimetric._arrays.threads import run_on_threads
 from dimetric.objectives.side import Side
@@ -179,7 +180,7 @@ def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.
             loss += _pair_sum(np.maximum(T - cutoff, 0), side, here, after)
             np.minimum(T, cutoff, out=T)
         np.clip(T, -cutoff, np.inf, out=T)  # faster than np.maximum
-        np.exp(T, out=T)
+        exp_in_place(T, len(Z))
         T += 1
         if side.weights is None:
             for start in range(0, size, n_factors):
@@ -292,7 +293,7 @@ def softmin(
             np.subtract(least, W, out=W)
             W /= mu
             np.clip(W, SMALLEST_FLOAT64_EXPONENT, 0, out=W)
-            np.exp(W, out=W)
+            exp_in_place(W, len(Z))
             pairs.add(total, rows, columns, W)
         return least, total
 

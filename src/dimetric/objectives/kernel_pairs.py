@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dimetric._arrays.compiled import exp_in_place
 from dimetric.objectives.fast_paths import (
     BLOCK_ROWS,
     EXPONENT_FRACTION,
@@ -62,7 +63,7 @@ class KernelPairs:
         for rows, columns, K in self._pairs.blocks(firsts, memory):
             np.negative(K, out=K)
             np.clip(K, self._lowest, 0, out=K)
-            np.exp(K, out=K)
+            exp_in_place(K, self._pairs.n)
             np.fill_diagonal(K, 0)
             yield rows, columns, K
 

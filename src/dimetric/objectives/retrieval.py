@@ -19,6 +19,7 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
+from dimetric._arrays.compiled import exp_in_place
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.threads import run_on_threads
 from dimetric.objectives.engine import Rule, bipartite_product
@@ -166,7 +167,7 @@ def _overwrite_with_derivative(
     z = S[pairs].astype(np.float64) + np.log(grades.values)
     top = S.max(axis=1, keepdims=True)
     S -= top
-    np.exp(S, out=S)
+    exp_in_place(S, S.shape[1])
     total = S.sum(axis=1, keepdims=True, dtype=np.float64)
     S *= (1 / total).astype(S.dtype)
     # Pairs are sorted by query, so the relevant documents of a query are a run.

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dimetric._arrays.compiled import exp_in_place
 from dimetric._arrays.namespaces import Array
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.fast_paths import EXPONENT_FRACTION, weighted_product
@@ -102,7 +103,7 @@ def softmax_in_place(
         shift, lowest = 0.0, 2 * lowest
     np.subtract(shift, P, out=P)
     np.clip(P, lowest, np.inf, out=P)  # faster than np.maximum
-    np.exp(P, out=P)
+    exp_in_place(P, P.shape[1])
     P[itself] = 0
     if weights is not None:
         P *= weights

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dimetric._arrays.compiled import exp_in_place
 from dimetric._arrays.namespaces import Array
 from dimetric.blocks.block import Block
 from dimetric.blocks.source import Source
@@ -183,7 +184,7 @@ def softmin_of_block(
         is_hidden = np.isinf(W)
         np.subtract(least, W, out=W)
         W /= mu
-        np.exp(np.maximum(W, -MAX_EXPONENT, out=W), out=W)
+        exp_in_place(np.maximum(W, -MAX_EXPONENT, out=W), W.shape[1])
         W[is_hidden] = 0
         return float(W.sum()), W, None, 0.0
 
