@@ -24,7 +24,8 @@ alternate, and the times are medians. Absolute times differ between machines. Ra
   iterative fits, the products of one evaluation are counted once for each iteration.
 - **quality**: an objective or accuracy. The same function of ours evaluates both results. A work
   reaches its bar only if our quality is no worse.
-- **memory**: the largest resident memory during the work minus the memory before it.
+- **memory**: the largest resident memory during the work minus the memory before it. The code of
+  the libraries is loaded before.
 """
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 
 import dimetric
+from dimetric._arrays.compiled import import_compiled
 from dimetric.kernels import Kernel
 
+import_compiled("_arrays.exponential")  # loads numba, which the warm-up on a few rows does not need
 WARM_UP_ROWS = 300
 
 
