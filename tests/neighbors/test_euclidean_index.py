@@ -43,7 +43,7 @@ def way(request, monkeypatch):
         monkeypatch.setattr(module, "import_compiled", lambda name: None)
     else:
         pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
-    monkeypatch.setattr(module, "MIN_COMPILED_DISTANCES", 0)
+    monkeypatch.setattr(module, "MIN_COMPILED_NANOSECONDS", 0)
     monkeypatch.setattr(module, "TREE_POINTS", 0 if request.param == "tree" else 10**9)
     if request.param == "tree":
         monkeypatch.setattr(module, "PROBED_FEATURES", 1000)
@@ -147,7 +147,7 @@ def test_numba_is_imported_only_for_much_work(monkeypatch, rng):
     imported = []
     monkeypatch.setattr(module, "import_compiled", imported.append)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    monkeypatch.setattr(module, "MIN_COMPILED_DISTANCES", 5_000)
+    monkeypatch.setattr(module, "MIN_COMPILED_NANOSECONDS", 5_000 * (0.9 + 0.022 * 20))
     _limit_differences(monkeypatch, 0)
     X = rng.normal(size=(1000, 20))
     index = EuclideanIndex(X)
