@@ -98,8 +98,11 @@ class EuclideanIndex:
         if self._tree is not None:
             squares, found = self._tree.nearest(Q, k)
             return np.sqrt(squares, out=squares), found.astype(np.int64)
-        most = MAX_DIFFERENCES if "numba" in sys.modules else MAX_DIFFERENCES_WITHOUT_NUMBA
-        if len(Q) * self._points.size <= most:
+        n_values, (n, d) = len(Q) * self._points.size, self._points.shape
+        if n_values <= MAX_DIFFERENCES:
+            return self._by_differences(Q, k)
+        compiled = self._compiled(len(Q) * n * _nanoseconds_per_distance(d))
+        if compiled is None and n_values <= MAX_DIFFERENCES_WITHOUT_NUMBA:
             return self._by_differences(Q, k)
         rough, norms, distances, indices = self._by_products(Q, k)
         if rough.shape[1] == len(self._points):
@@ -212,8 +215,7 @@ class EuclideanIndex:
 
     def _functions(self, n_queries: int, m: int) -> tuple[Callable[..., Any], ...]:
         """Return the fastest functions that find m candidates, rescale and measure."""
-        work = n_queries * len(self._points) * _nanoseconds_per_distance(self._points.shape[1])
-        compiled = self._compiled(work)
+        compiled = self._compiled(0)
         if compiled is None:
             return _keep_smallest, _rescaled, _measure_nearest
         search, lanes = compiled.keep_smallest_of_queries, None

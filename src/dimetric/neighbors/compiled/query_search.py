@@ -212,3 +212,30 @@ def weighted_sums(weights, points, starts, values):  # type: ignore # pragma: no
             for c in range(values.shape[1]):
                 sums[i, c] += weights[e] * values[points[e], c]
     return sums
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def shared_sums(  # type: ignore # pragma: no cover - compiled
+    distances, points, k, tolerance, values
+):
+    """Return the sums of the values of the k nearest points, of shape (n, c), for each query.
+
+    Points whose distances are within the tolerance of the k-th share the weight that the nearer
+    ones leave. ``Neighborhoods.shares`` computes the same weights.
+    """
+    n, width = distances.shape
+    sums = np.zeros((n, values.shape[1]))
+    for i in range(n):
+        near = distances[i]
+        low, high = near[k - 1] - tolerance[i], near[k - 1] + tolerance[i]
+        n_nearer, n_tied = 0, 0
+        for rank in range(width):
+            is_nearer = low > near[rank]
+            n_nearer += is_nearer
+            n_tied += not is_nearer and high >= near[rank]
+        share = (k - n_nearer) / n_tied
+        for rank in range(width):
+            weight = 1.0 if low > near[rank] else (share if high >= near[rank] else 0.0)
+            for c in range(values.shape[1]):
+                sums[i, c] += weight * values[points[i, rank], c]
+    return sums
