@@ -179,6 +179,23 @@ def test_vectors_of_queries_keep_the_same_candidates(n, m, rng):
     assert_array_equal(*(indices for _, indices in found))
 
 
+@pytest.mark.parametrize("k", [1, 5, 13])
+def test_few_and_many_queries_are_sorted_alike(k, rng):
+    search = pytest.importorskip("dimetric.neighbors.compiled.query_search", exc_type=ImportError)
+    squares = rng.integers(0, 6, size=(90, 13)).astype(float)  # with ties
+    squares[:2] = [[np.inf], [np.nan]]
+    candidates = rng.integers(0, 999, size=(90, 13)).astype(np.int32)
+    found = []
+    for sort in (search._sort_few, search._sort_many):
+        distances, indices = np.empty((90, k)), np.empty((90, k), np.int64)
+        sort(squares, candidates, distances, indices)
+        found.append((distances, indices))
+    order = np.argsort(squares, axis=1, kind="stable")[:, :k]
+    assert_array_equal(found[1][1], np.take_along_axis(candidates, order, axis=1))
+    assert_array_equal(found[0][0], found[1][0])
+    assert_array_equal(found[0][1], found[1][1])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_compiled_code_rescales_and_measures_as_numpy_does(dtype, rng):
     search = pytest.importorskip("dimetric.neighbors.compiled.query_search", exc_type=ImportError)

@@ -50,7 +50,7 @@ GROUP_DISTANCES = 2**18  # distances that NumPy computes at once
 MEASURED_VALUES = 2**18  # coordinates of candidates in memory at once
 COMPILED_VALUES = 2**20  # coordinates of candidates that one thread measures
 MIN_PART_NANOSECONDS = 1.5e6  # for less work, searching the points in parts takes longer
-MIN_THREADED_NANOSECONDS = 4e5  # for less work, starting threads takes longer
+MIN_THREADED_NANOSECONDS = 8e5  # for less work, starting threads takes longer
 # numba takes half a second to import, so products use it from this much work on.
 MIN_COMPILED_NANOSECONDS = 4e6
 TREE_POINTS = 5_000  # for fewer points, products are as fast as a tree
