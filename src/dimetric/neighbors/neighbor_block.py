@@ -119,7 +119,8 @@ class NeighborBlock:
 
         :class:`Shares` does the same without numba. `tolerance` is that of the k-th distances.
         """
-        D, points = (each.reshape(-1, self.width) for each in (self.distances, self.points))
+        shape = len(self.queries), self.width or 0
+        D, points = self.distances.reshape(shape), self.points.reshape(shape)
         values = np.ascontiguousarray(values, dtype=np.float64)
         return _compiled_for(values).shared_sums(D, points, k, tolerance, values)
 
