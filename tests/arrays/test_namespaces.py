@@ -26,3 +26,15 @@ def test_smallest_in_rows_matches_sort(m, k, levels, seed, hidden, namespace):
     np.testing.assert_array_equal(values, np.sort(D, axis=1)[:, :k])
     np.testing.assert_array_equal(values, np.take_along_axis(D, columns, axis=1))
     assert all(len(set(row)) == k for row in columns.tolist())
+
+
+@pytest.mark.parametrize("shape", [(1, 3000), (9, 900), (40, 1500), (3, 9000)])
+@pytest.mark.parametrize("levels", [3, 2000, None])
+def test_all_partitions_find_the_smallest(shape, levels, rng):
+    # Shapes are partitioned by indices, by values and in groups. Few levels give many ties.
+    D = rng.normal(size=shape) if levels is None else rng.integers(levels, size=shape) * 1.0
+    D[-1, ::7] = np.inf
+    values, columns = smallest_in_rows(D, 8)
+    np.testing.assert_array_equal(values, np.sort(D, axis=1)[:, :8])
+    np.testing.assert_array_equal(values, np.take_along_axis(D, columns, axis=1))
+    assert all(len(set(row)) == 8 for row in columns.tolist())

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dimetric import PCA
+from dimetric.linalg.principal_axes import axes_from_moments, axes_in_single_precision
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.single_scatter import is_accurate, single_scatter
 
@@ -60,3 +61,37 @@ def test_few_or_double_precision_samples_are_not_examined(rng):
     assert not is_accurate(X, 5)
     assert is_accurate(X.astype(np.float32), 5)
     assert not is_accurate(X[:60].astype(np.float32), 5)
+
+
+@pytest.mark.parametrize("k", [1, 3, 30])
+def test_axes_match_double_precision(k, rng):
+    """Few axes are computed by another function of LAPACK than all of them."""
+    X = rng.normal(size=(9000, 30)) * np.linspace(1, 0.5, 30) + rng.normal(size=30)
+    X = X.astype(np.float32)
+    axes = axes_in_single_precision(X, k)
+    expected = axes_from_moments(Moments.of_all(X.astype(float), root=False), k)
+    assert axes.V.shape == (k, 30)
+    assert axes.n == expected.n
+    assert_allclose(axes.s, expected.s, rtol=2e-6)
+    assert_allclose(axes.V, expected.V, atol=1e-5)
+    assert_allclose(axes.total, expected.total, rtol=2e-6)
+    assert_allclose(axes.mean, expected.mean, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-17, 1e17])
+def test_samples_that_need_rescaling_are_left_to_double_precision(size, rng):
+    X = rng.normal(size=(4000, 4)).astype(np.float32)
+    single, scaled = PCA(2).fit(X), PCA(2).fit(X * np.float32(size))
+    assert axes_in_single_precision(X * np.float32(size), 2) is None
+    assert_allclose(scaled.components_, single.components_, atol=1e-4)
+    assert_allclose(scaled.explained_variance_, size**2 * single.explained_variance_, rtol=1e-5)
+
+
+def test_all_samples_decide_whether_single_precision_is_accurate(rng):
+    X = rng.normal(size=(12_800, 5))
+    X[1:] += 1e3 * rng.normal(size=(12_799, 1)) * (np.arange(1, 12_800) % 100 > 0)[:, None]
+    X = X.astype(np.float32)
+    assert is_accurate(X, 2)  # by the rows that it examines
+    assert axes_in_single_precision(X, 2) is None
+    double = PCA(2).fit(X.astype(float))
+    assert_allclose(PCA(2).fit(X).explained_variance_, double.explained_variance_, rtol=2e-6)

@@ -43,7 +43,7 @@ def way(request, monkeypatch):
         monkeypatch.setattr(module, "import_compiled", lambda name: None)
     else:
         pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
-    monkeypatch.setattr(module, "MIN_COMPILED_DISTANCES", 0)
+    monkeypatch.setattr(module, "MIN_COMPILED_NANOSECONDS", 0)
     monkeypatch.setattr(module, "TREE_POINTS", 0 if request.param == "tree" else 10**9)
     if request.param == "tree":
         monkeypatch.setattr(module, "PROBED_FEATURES", 1000)
@@ -147,7 +147,7 @@ def test_numba_is_imported_only_for_much_work(monkeypatch, rng):
     imported = []
     monkeypatch.setattr(module, "import_compiled", imported.append)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    monkeypatch.setattr(module, "MIN_COMPILED_DISTANCES", 5_000)
+    monkeypatch.setattr(module, "MIN_COMPILED_NANOSECONDS", 5_000 * (0.9 + 0.022 * 20))
     _limit_differences(monkeypatch, 0)
     X = rng.normal(size=(1000, 20))
     index = EuclideanIndex(X)
@@ -177,6 +177,23 @@ def test_vectors_of_queries_keep_the_same_candidates(n, m, rng):
     assert np.all(found[0][0][1:50] < module.FAR_SQUARED)
     assert_array_equal(*(squares for squares, _ in found))
     assert_array_equal(*(indices for _, indices in found))
+
+
+@pytest.mark.parametrize("k", [1, 5, 13])
+def test_few_and_many_queries_are_sorted_alike(k, rng):
+    search = pytest.importorskip("dimetric.neighbors.compiled.query_search", exc_type=ImportError)
+    squares = rng.integers(0, 6, size=(90, 13)).astype(float)  # with ties
+    squares[:2] = [[np.inf], [np.nan]]
+    candidates = rng.integers(0, 999, size=(90, 13)).astype(np.int32)
+    found = []
+    for sort in (search._sort_few, search._sort_many):
+        distances, indices = np.empty((90, k)), np.empty((90, k), np.int64)
+        sort(squares, candidates, distances, indices)
+        found.append((distances, indices))
+    order = np.argsort(squares, axis=1, kind="stable")[:, :k]
+    assert_array_equal(found[1][1], np.take_along_axis(candidates, order, axis=1))
+    assert_array_equal(found[0][0], found[1][0])
+    assert_array_equal(found[0][1], found[1][1])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -8,6 +8,7 @@ from scipy.spatial.distance import cdist
 
 from dimetric._arrays.row_order import equal_rows
 from dimetric.neighbors import ties
+from dimetric.neighbors.neighbor_block import NeighborBlock
 from dimetric.neighbors.queries import tie_tolerance
 from dimetric.neighbors.ties import Neighborhoods
 
@@ -240,3 +241,18 @@ def test_compiled_sums_equal_those_of_numpy(rng):
             at_points = near._totals(values[: len(points)])
             expected = shares._sums_without_numba(at_points)
             assert_allclose(shares.sums(at_points), expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("k", [1, 4, 9])
+def test_compiled_shares_give_the_same_bits(k, rng, monkeypatch):
+    pytest.importorskip("dimetric.neighbors.compiled.query_search", exc_type=ImportError)
+    points = np.unique(rng.integers(0, 3, size=(90, 3)), axis=0).astype(float)  # with ties
+    queries = np.vstack([rng.integers(0, 5, size=(40, 3)) / 2, rng.normal(size=(40, 3))])
+    queries[0] = 1e150  # all points are tied
+    values = rng.normal(size=(len(points), 2))
+    near = Neighborhoods(queries, k, points)
+    blocks = list(near._blocks())
+    assert any(block.can_share_compiled(values) for block in blocks)
+    compiled = near.sums(values, k)
+    monkeypatch.setattr(NeighborBlock, "can_share_compiled", lambda *_: False)
+    assert_array_equal(compiled, near.sums(values, k))

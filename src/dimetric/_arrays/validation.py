@@ -240,13 +240,11 @@ def rescale_for_squares(X: Array, name: str = "X") -> tuple[Array, float]:
     """
     xp = namespace(X)
     values = X.data if sparse.issparse(X) else X
-    limit = FLOAT32_LIMIT if X.dtype == xp.float32 else FLOAT64_LIMIT
+    limit = _limit(X)
     if compat.is_numpy_array(values):
-        # The sum of squares decides nearly all cases in one fast pass: its root is an upper bound
-        # on the largest absolute value, and the root mean square is a lower bound.
+        # The sum of squares decides nearly all cases in one fast pass.
         flat = values.ravel(order="K")
-        total = _sum_of_squares(flat)
-        if total <= limit**2 and total >= flat.size / limit**2:
+        if squares_are_in_range(_sum_of_squares(flat), flat):
             return X, 1.0
     largest = max(float(xp.max(values)), -float(xp.min(values))) if values.shape[0] else 0.0
     info = xp.finfo(X.dtype)
@@ -260,6 +258,25 @@ def rescale_for_squares(X: Array, name: str = "X") -> tuple[Array, float]:
         return X, 1.0
     factor = float(2.0 ** -np.floor(np.log2(largest)))
     return X * factor, factor
+
+
+def squares_are_in_range(total: float, values: Array) -> bool:
+    """Return whether a sum of squares shows that no value needs to be rescaled.
+
+    Its root is an upper bound on the largest absolute value, and the root mean square is a lower
+    bound.
+
+    Examples
+    --------
+    >>> squares_are_in_range(4.0, np.ones(4)), squares_are_in_range(np.inf, np.ones(4))
+    (True, False)
+    """
+    limit = _limit(values)
+    return values.size / limit**2 <= total <= limit**2
+
+
+def _limit(X: Array) -> float:
+    return FLOAT32_LIMIT if X.dtype == namespace(X).float32 else FLOAT64_LIMIT
 
 
 def _sum_of_squares(flat: np.ndarray) -> float:

@@ -31,9 +31,13 @@ from dimetric.learners._probabilistic_pca import (
     most_evident_dimension,
     noise_variance,
 )
-from dimetric.linalg.principal_axes import PrincipalAxes, axes_by_iteration, axes_from_moments
+from dimetric.linalg.principal_axes import (
+    PrincipalAxes,
+    axes_by_iteration,
+    axes_from_moments,
+    axes_in_single_precision,
+)
 from dimetric.linalg.scatter import Moments
-from dimetric.linalg.single_scatter import is_accurate, single_scatter
 from dimetric.linalg.spectral import lanczos_svd, randomized_svd
 from dimetric.supervision.labels import Supervision, weights_of
 
@@ -164,26 +168,33 @@ class PCA(ProbabilisticPCAMixin, LinearMetric):
         self.random_state = random_state
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
-        X, factor = rescale_for_squares(X)
         weights = weights_of(supervision)
         solver = choose_solver(self.svd_solver, X, self.n_components)
         check_n_components(self.n_components, solver, min(X.shape), X.shape[1])
-        X = X.toarray() if sparse.issparse(X) and solver == "full" else X
         k = self._int_n_components(min(X.shape) - (solver == "arpack"))
-        if solver in TRUNCATED_SOLVERS:
-            axes = self._truncated_axes(X, k, solver, weights)
-        else:
-            is_simple = isinstance(X, np.ndarray) and weights is None
-
-            def moments(root: bool) -> Moments:
-                if self.svd_solver == "auto" and not root and is_simple and is_accurate(X, k):
-                    return single_scatter(X)
-                return Moments.of_all(X, weights=weights, root=root)
-
-            axes, solver = self._accurate_axes(moments, k, solver, X)
+        axes = None
+        if self.svd_solver == "auto" and solver == "covariance_eigh" and weights is None:
+            axes = axes_in_single_precision(X, k) if isinstance(X, np.ndarray) else None
+        if axes is None:
+            X, factor = rescale_for_squares(X)
+            axes, solver = self._axes(X, k, solver, weights)
+            axes = axes.rescaled(1 / factor)
         self._fit_svd_solver = solver
         self._moments: Moments | None = None  # discard the blocks of partial_fit
-        return self._set_fitted_attributes(axes.rescaled(1 / factor), X, X.shape[0])
+        return self._set_fitted_attributes(axes, X, X.shape[0])
+
+    def _axes(
+        self, X: Array, k: int, solver: str, weights: np.ndarray | None
+    ) -> tuple[PrincipalAxes, str]:
+        """Return the first k principal axes of samples, and the solver that was used."""
+        if solver in TRUNCATED_SOLVERS:
+            return self._truncated_axes(X, k, solver, weights), solver
+        X = X.toarray() if sparse.issparse(X) and solver == "full" else X
+
+        def moments(root: bool) -> Moments:
+            return Moments.of_all(X, weights=weights, root=root)
+
+        return self._accurate_axes(moments, k, solver, X)
 
     def _fit_blocks(self, source: Source, progress: Progress) -> dict[str, Any]:
         d, empty = source.n_features, np.empty((0, source.n_features), source.dtype)

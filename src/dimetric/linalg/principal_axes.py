@@ -6,10 +6,14 @@ from functools import partial
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import eigh
 
+from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
+from dimetric._arrays.validation import squares_are_in_range
 from dimetric.linalg.scatter import Moments
-from dimetric.linalg.spectral import top_eigenvectors, top_singular
+from dimetric.linalg.single_scatter import has_accurate_variances, is_accurate, single_scatter
+from dimetric.linalg.spectral import fixed_signs, top_eigenvectors, top_singular
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,33 @@ def axes_from_moments(moments: Moments, k: int) -> PrincipalAxes:
         s = xp.sqrt(xp.clip(values, 0))
         total = xp.linalg.trace(moments.spread)
     return PrincipalAxes(_int_if_whole(moments.n_samples), moments.mean, total, s, V)
+
+
+def axes_in_single_precision(X: np.ndarray, k: int) -> PrincipalAxes | None:
+    """Return the first k principal axes from products in single precision.
+
+    Return None if they could lose digits, if X is not in single precision, or if its squares need
+    rescaling (:func:`~dimetric._arrays.validation.rescale_for_squares`). The scatter matrix shows
+    this, so that X is not read once more.
+    """
+    if not is_accurate(X, k):
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments = single_scatter(X)
+        S, d = moments.spread, X.shape[1]
+        total = float(np.trace(S) + len(X) * moments.mean @ moments.mean)
+    if not squares_are_in_range(total, X):
+        return None
+    if 4 * k < d:
+        # Threads of BLAS would wait in a busy loop, and slow down the next fit.
+        with one_blas_thread():
+            values, V = eigh(S, subset_by_index=(d - k, d - 1), check_finite=False)
+        values, V = values[::-1], fixed_signs(V[:, ::-1].T)
+    else:
+        values, V = top_eigenvectors(S, k)
+    if not has_accurate_variances(values):
+        return None
+    return PrincipalAxes(len(X), moments.mean, np.trace(S), np.sqrt(values), V)
 
 
 def axes_by_iteration(

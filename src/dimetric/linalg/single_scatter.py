@@ -9,10 +9,12 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.threads import run_on_threads
 from dimetric.linalg.scatter import EXAMINED_ROWS, Moments, means_are_small
 
-BLOCK_ROWS = 2048  # rows of a product; the rounding errors of many products average out
+# Rows of a product. The rounding errors of many products average out. For few features, products of
+# more rows are needed to take longer than the calls.
+BLOCK_ROWS, MAX_BLOCK_ROWS, BLOCK_VALUES = 2048, 8192, 2**17
 SUMMED_ROWS = 512  # rows of a sum in single precision
 MIN_ROWS_PER_FEATURE = 16  # with fewer samples, examining some of them takes too long
-EXAMINED_ROWS_PER_FEATURE = 2
+MIN_EXAMINED_ROWS = 128
 # The smallest variance needed, as a fraction of the largest. Errors are relative to the largest.
 MIN_VARIANCE = 2.0**-7
 
@@ -20,7 +22,8 @@ MIN_VARIANCE = 2.0**-7
 def is_accurate(X: np.ndarray, k: int) -> bool:
     """Return whether products in single precision give k principal variances to about 6 digits.
 
-    The variances of some of the samples decide.
+    The variances of some of the samples decide, so this is an estimate.
+    :func:`has_accurate_variances` tests the variances of all samples.
 
     Examples
     --------
@@ -31,10 +34,22 @@ def is_accurate(X: np.ndarray, k: int) -> bool:
     n, d = X.shape
     if X.dtype != np.float32 or n < MIN_ROWS_PER_FEATURE * d:
         return False
-    rows = X[:: max(1, n // max(EXAMINED_ROWS_PER_FEATURE * d, 256))]
+    rows = X[:: max(1, n // max(2 * k, MIN_EXAMINED_ROWS))].astype(np.float64)
+    rows -= rows.mean(axis=0)
     with one_blas_thread():  # after small products, idle threads of BLAS slow down other threads
-        variances = np.linalg.eigvalsh(Moments.scatter_of(rows).spread)
-    return bool(variances[-k] > MIN_VARIANCE * variances[-1])
+        variances = np.linalg.eigvalsh(rows @ rows.T if len(rows) < d else rows.T @ rows)
+    return has_accurate_variances(variances[::-1][:k])
+
+
+def has_accurate_variances(variances: np.ndarray) -> bool:
+    """Return whether the smallest of descending variances is not much smaller than the largest.
+
+    Examples
+    --------
+    >>> has_accurate_variances(np.array([1.0, 0.5])), has_accurate_variances(np.array([1.0, 1e-3]))
+    (True, False)
+    """
+    return bool(variances[-1] > MIN_VARIANCE * variances[0])
 
 
 def single_scatter(X: np.ndarray) -> Moments:
@@ -52,13 +67,14 @@ def single_scatter(X: np.ndarray) -> Moments:
            [0., 0.]])
     """
     n, d = X.shape
-    blocks = list(row_blocks(n, BLOCK_ROWS))
+    block_rows = max(BLOCK_ROWS, min(MAX_BLOCK_ROWS, BLOCK_VALUES // d))
+    blocks = list(row_blocks(n, block_rows))
     means = np.empty((len(blocks), d))
     some = X[:: -(-n // EXAMINED_ROWS)].astype(np.float64)
     small_means = means_are_small(some, None, some.mean(axis=0, keepdims=True))
 
     def work(numbers: Iterator[int]) -> np.ndarray:
-        total, buffer = np.zeros((d, d)), np.empty((min(n, BLOCK_ROWS), d), np.float32)
+        total, buffer = np.zeros((d, d)), np.empty((min(n, block_rows), d), np.float32)
         for number in numbers:
             rows = X[blocks[number]]
             if small_means:
@@ -86,6 +102,8 @@ def single_scatter(X: np.ndarray) -> Moments:
 
 def _mean(rows: np.ndarray) -> np.ndarray:
     """Return the mean of rows in double precision. Only short sums are in single precision."""
-    ones = np.ones(SUMMED_ROWS, np.float32)
-    sums = [ones[: b.stop - b.start] @ rows[b] for b in row_blocks(len(rows), SUMMED_ROWS)]
-    return np.asarray(sums, dtype=np.float64).sum(axis=0) / len(rows)
+    n, d = rows.shape
+    ones, n_summed = np.ones(SUMMED_ROWS, np.float32), n - n % SUMMED_ROWS
+    sums = ones @ rows[:n_summed].reshape(-1, SUMMED_ROWS, d)  # one call for all short sums
+    rest = ones[: n - n_summed] @ rows[n_summed:]
+    return (sums.sum(axis=0, dtype=np.float64) + rest) / n

@@ -32,6 +32,7 @@ from math import frexp
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.compiled import import_compiled
@@ -48,9 +49,10 @@ MAX_PARTS = 4  # parts of the points that several threads search
 GROUP_DISTANCES = 2**18  # distances that NumPy computes at once
 MEASURED_VALUES = 2**18  # coordinates of candidates in memory at once
 COMPILED_VALUES = 2**20  # coordinates of candidates that one thread measures
-MIN_PART_NANOSECONDS = 1.5e6  # for less work, starting a thread takes longer
-# numba takes most of a second to import, so products use it from this many distances on.
-MIN_COMPILED_DISTANCES = 2**22
+MIN_PART_NANOSECONDS = 1.5e6  # for less work, searching the points in parts takes longer
+MIN_THREADED_NANOSECONDS = 8e5  # for less work, starting threads takes longer
+# numba takes half a second to import, so products use it from this much work on.
+MIN_COMPILED_NANOSECONDS = 4e6
 TREE_POINTS = 5_000  # for fewer points, products are as fast as a tree
 TREE_FEATURES = 64  # for more features, building a tree takes too long
 PROBED_FEATURES = 8  # for more features, a tree of some points shows whether to build one of all
@@ -58,7 +60,7 @@ PROBED_PART = 16  # one of this many points
 SCAN_NANOSECONDS = 7.0  # per point that a tree compares
 PAIR_NANOSECONDS, FEATURE_NANOSECONDS = 0.9, 0.022  # per point of a product
 # Coordinates of differences. For more, products take less time, with or without numba.
-MAX_DIFFERENCES, MAX_DIFFERENCES_WITHOUT_NUMBA = 2**15, 2**17
+MAX_DIFFERENCES, MAX_DIFFERENCES_WITHOUT_NUMBA = 2**15, 2**18
 READ_NANOSECONDS = 0.16  # per coordinate of a point, for all queries of a block together
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances
 
@@ -81,7 +83,7 @@ class EuclideanIndex:
 
     def __init__(self, points: np.ndarray) -> None:
         self._points = points
-        self._n_distances = 0  # distances computed without numba so far
+        self._nanoseconds = 0.0  # work done without numba so far
 
     def build(self) -> None:
         """Prepare the search now. Otherwise the first query prepares it."""
@@ -96,8 +98,11 @@ class EuclideanIndex:
         if self._tree is not None:
             squares, found = self._tree.nearest(Q, k)
             return np.sqrt(squares, out=squares), found.astype(np.int64)
-        most = MAX_DIFFERENCES if "numba" in sys.modules else MAX_DIFFERENCES_WITHOUT_NUMBA
-        if len(Q) * self._points.size <= most:
+        n_values, (n, d) = len(Q) * self._points.size, self._points.shape
+        if n_values <= MAX_DIFFERENCES:
+            return self._by_differences(Q, k)
+        compiled = self._compiled(len(Q) * n * _nanoseconds_per_distance(d))
+        if compiled is None and n_values <= MAX_DIFFERENCES_WITHOUT_NUMBA:
             return self._by_differences(Q, k)
         rough, norms, distances, indices = self._by_products(Q, k)
         if rough.shape[1] == len(self._points):
@@ -118,17 +123,14 @@ class EuclideanIndex:
 
     def _by_differences(self, Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest points of a few queries, by the distances to all points."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            # A sum over an axis other than the last adds one feature after the other, as the
-            # compiled code does.
-            squares = np.sum((self._by_feature - Q[:, :, None]) ** 2, axis=1)
-        squares, indices = smallest_in_rows(squares, k)
+        # cdist adds one feature after the other, as the compiled code does.
+        squares, indices = smallest_in_rows(cdist(Q, self._in_double, "sqeuclidean"), k)
         return np.sqrt(squares, out=squares), indices
 
     @cached_property
-    def _by_feature(self) -> np.ndarray:
-        """The points as columns, in double precision."""
-        return np.ascontiguousarray(self._points.T, dtype=np.float64)
+    def _in_double(self) -> np.ndarray:
+        """The points in double precision, row by row in memory."""
+        return np.ascontiguousarray(self._points, dtype=np.float64)
 
     def squared_distances(self, Q: np.ndarray, candidates: np.ndarray) -> np.ndarray:
         """Return the squared distances from every row of Q to its candidates, of shape (n, m)."""
@@ -204,7 +206,7 @@ class EuclideanIndex:
                     measure(block, points, candidates[0, b], distances[b], indices[b])
 
         # For little work, starting threads takes longer.
-        max_threads = 1 if time < MIN_PART_NANOSECONDS else None
+        max_threads = 1 if time < MIN_THREADED_NANOSECONDS else None
         run_on_threads(work, tasks, max_threads=max_threads, shared_queue=True)
         if n_parts > 1:
             near = _merged(rough, candidates)
@@ -213,7 +215,7 @@ class EuclideanIndex:
 
     def _functions(self, n_queries: int, m: int) -> tuple[Callable[..., Any], ...]:
         """Return the fastest functions that find m candidates, rescale and measure."""
-        compiled = self._compiled(n_queries * len(self._points))
+        compiled = self._compiled(0)
         if compiled is None:
             return _keep_smallest, _rescaled, _measure_nearest
         search, lanes = compiled.keep_smallest_of_queries, None
@@ -233,11 +235,11 @@ class EuclideanIndex:
         measure(np.ascontiguousarray(Q), self._points, candidates, distances, indices)
         return distances, indices
 
-    def _compiled(self, n_distances: int) -> Any:
+    def _compiled(self, nanoseconds: float) -> Any:
         """Return the module that needs numba, or None. It is not imported for little work."""
-        if "numba" not in sys.modules and self._n_distances < MIN_COMPILED_DISTANCES:
-            self._n_distances += n_distances
-            if self._n_distances < MIN_COMPILED_DISTANCES:
+        if "numba" not in sys.modules and self._nanoseconds < MIN_COMPILED_NANOSECONDS:
+            self._nanoseconds += nanoseconds
+            if self._nanoseconds < MIN_COMPILED_NANOSECONDS:
                 return None
         return import_compiled("neighbors.compiled.query_search")
 
@@ -319,10 +321,12 @@ def _measure(
     ``compiled.query_search.measure`` does the same. The features are summed in order, because that
     function does so, and not by pairs as in ``np.sum``.
     """
-    near = points[candidates.ravel()].astype(np.float64, copy=False)
-    near = near.reshape(*candidates.shape, -1) - X.astype(np.float64, copy=False)[:, None, :]
+    near = points[candidates.T].astype(np.float64, copy=False)
+    near -= X.astype(np.float64, copy=False)
     with np.errstate(over="ignore"):
-        squares[:] = np.cumsum(near * near, axis=2)[:, :, -1]
+        near *= near
+        # A sum over an axis other than the last adds one row after the other.
+        squares[:] = np.add.reduce(np.ascontiguousarray(near.transpose(2, 0, 1)), axis=0).T
 
 
 def _measure_nearest(

@@ -110,6 +110,20 @@ class NeighborBlock:
         nearer = low > D
         return nearer.ravel(), (~nearer & (high >= D)).ravel()
 
+    def can_share_compiled(self, values: Any) -> bool:
+        """Return whether :meth:`shared_sums` supports the block and these values of points."""
+        return self.width is not None and _compiled_for(values) is not None
+
+    def shared_sums(self, values: np.ndarray, k: int, tolerance: np.ndarray) -> np.ndarray:
+        """Return the sums of the values of the k nearest points of each query, all of weight 1.
+
+        :class:`Shares` does the same without numba. `tolerance` is that of the k-th distances.
+        """
+        shape = len(self.queries), self.width or 0
+        D, points = self.distances.reshape(shape), self.points.reshape(shape)
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        return _compiled_for(values).shared_sums(D, points, k, tolerance, values)
+
     def n_points(self, chosen: np.ndarray) -> np.ndarray:
         """Return the number of points of each query in the chosen entries."""
         if self.width is not None:
@@ -129,12 +143,10 @@ class Shares:
     def sums(self, values: Any) -> np.ndarray:
         """Return the weighted sums of the values of points, of shape (m, c), for each query."""
         block, weights = self.block, self.weights
-        # numba is slow to import only for this.
-        if isinstance(values, np.ndarray) and "numba" in sys.modules:
-            compiled = import_compiled("neighbors.compiled.query_search")
-            if compiled is not None:
-                values = np.ascontiguousarray(values, dtype=np.float64)
-                return compiled.weighted_sums(weights, block.points, block.starts, values)
+        compiled = _compiled_for(values)
+        if compiled is not None:
+            values = np.ascontiguousarray(values, dtype=np.float64)
+            return compiled.weighted_sums(weights, block.points, block.starts, values)
         return self._sums_without_numba(values)
 
     def _sums_without_numba(self, values: Any) -> np.ndarray:
@@ -150,6 +162,13 @@ class Shares:
         shape = len(block.queries), values.shape[0]
         matrix = sparse.csr_array((weights, block.points, block.starts), shape=shape)
         return dense_sums(matrix @ values)
+
+
+def _compiled_for(values: Any) -> Any:
+    """Return the compiled module, or None. numba is slow to import only for sums of values."""
+    if isinstance(values, np.ndarray) and "numba" in sys.modules:
+        return import_compiled("neighbors.compiled.query_search")
+    return None
 
 
 def dense_sums(values: Any) -> np.ndarray:

@@ -158,10 +158,16 @@ class Neighborhoods:
         at_points = self._totals(values)
         sums, own = np.empty((n_queries, values.shape[1])), np.zeros(n_queries)
         rank_weights = None if weights is None else self._rank_weights(k, weights)
-        for shares in self.shares(k, rank_weights):
-            sums[shares.block.queries] = shares.sums(at_points)
+        for block in self._blocks():
+            b = block.queries
+            if rank_weights is None and block.can_share_compiled(at_points):
+                tolerance = self._query.tolerance(b, block.kth(k))
+                sums[b] = block.shared_sums(at_points, k, tolerance)
+                continue
+            shares = self._shares(block, k, None if rank_weights is None else rank_weights[b])
+            sums[b] = shares.sums(at_points)
             if self._has_own_entries:
-                own[shares.block.queries] = shares.weights[shares.block.starts[:-1]]
+                own[b] = shares.weights[block.starts[:-1]]
         if self._equal_queries is not None:
             index = self._equal_queries.index
             sums, own = sums[index], own[index]

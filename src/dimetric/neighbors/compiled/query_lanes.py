@@ -13,7 +13,7 @@ smallest distance, because each of m groups has a point up to it.
 import numpy as np
 from numba import njit
 
-from dimetric.neighbors.compiled._insert import insert
+from dimetric.neighbors.compiled._insert import insert, sift
 from dimetric.neighbors.compiled.query_search import FAR
 
 GROUP_POINTS = 8  # points whose minimum is compared first
@@ -93,29 +93,20 @@ def _choose(  # type: ignore # pragma: no cover - compiled
 
 
 @njit(nogil=True, cache=True)
-def _rank(values, p):  # type: ignore # pragma: no cover - compiled
-    """Return the rank of a value. Equal values are ranked by their position."""
-    rank, value = 0, values[p]
-    for q in range(len(values)):
-        rank += values[q] < value
-    for q in range(p):
-        rank += values[q] == value
-    return rank
-
-
-@njit(nogil=True, cache=True)
 def _fill(  # type: ignore # pragma: no cover - compiled
-    products, norms, chosen, counts, values, squares, indices, first
+    products, norms, chosen, counts, by_rank, values, squares, indices, first
 ):
     """Fill empty lists of candidates with the nearest of the chosen points."""
-    for i in range(len(counts)):
-        n, row = counts[i], chosen[i]
-        for p in range(n):
-            values[p] = products[row[p], i] + norms[row[p]]
-        for p in range(n):
-            rank = _rank(values[:n], p)
-            if rank < squares.shape[1]:
-                squares[i, rank], indices[i, rank] = values[p], first + row[p]
+    n_queries, m = squares.shape
+    at_rank, places = np.empty((m, n_queries), np.int32), np.empty(n_queries, np.int32)
+    for p in range(max(m, counts.max())):
+        for i in range(n_queries):
+            places[i] = chosen[i, p] if p < counts[i] else 0
+            values[i] = products[places[i], i] + norms[places[i]] if p < counts[i] else FAR
+        sift(values, places, by_rank, at_rank, p)
+    for i in range(n_queries):
+        for rank in range(min(m, counts[i])):
+            squares[i, rank], indices[i, rank] = by_rank[rank, i], first + at_rank[rank, i]
 
 
 @njit(nogil=True, cache=True)
@@ -146,7 +137,6 @@ def keep_smallest_of_many(  # type: ignore # pragma: no cover - compiled
     minima = np.empty((n_groups, n_queries), np.float32)
     smallest = np.empty((m, n_queries), np.float32)
     values, bounds = np.empty(n_queries, np.float32), np.empty(n_queries, np.float32)
-    in_tile = np.empty(size, np.float32)
     hits, chosen = np.empty(n_queries + 1, np.int32), np.empty((n_queries, size + 1), np.int32)
     counts = np.empty(n_queries, np.int32)
     by_feature = np.ascontiguousarray(A.T)
@@ -162,6 +152,7 @@ def keep_smallest_of_many(  # type: ignore # pragma: no cover - compiled
                 bounds[i] = squares[i, -1]
         _choose(minima, bounds, products, norms[t], hits, chosen, counts)
         if t == 0:
-            _fill(products, norms[t], chosen, counts, in_tile, squares, indices, first + t * size)
+            into = squares, indices, first + t * size
+            _fill(products, norms[t], chosen, counts, smallest, values, *into)
         else:
             _update(products, norms[t], chosen, counts, squares, indices, first + t * size)

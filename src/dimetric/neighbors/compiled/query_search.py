@@ -8,11 +8,13 @@ product would wait for each other.
 import numpy as np
 from numba import njit
 
-from dimetric.neighbors.compiled._insert import insert
+from dimetric.neighbors.compiled._insert import insert, sift
 
 CHUNK = 128  # entries compared at once by vector instructions
 GROUPS = 64  # groups of the points of a tile whose minima bound the smallest entries
 FAR = np.float32(1e30)  # the square of a missing candidate
+# Sifting is fast for vectors of queries. Candidates are nearly sorted, so it is slow for many.
+MIN_SIFTED_QUERIES, MAX_SIFTED_CANDIDATES = 8, 32
 FEW_QUERIES = 10  # up to this many, BLAS copies a tile for longer than it multiplies
 
 
@@ -178,17 +180,10 @@ def measure(X, points, candidates, squares):  # type: ignore # pragma: no cover 
 
 
 @njit(nogil=True, cache=True)
-def measure_nearest(  # type: ignore # pragma: no cover - compiled
-    X, points, candidates, distances, indices
-):
-    """Compute the distances and the indices of the nearest candidates of every row of X.
-
-    Candidates at equal distance stay in their order.
-    """
+def _sort_few(squares, candidates, distances, indices):  # type: ignore # pragma: no cover - compiled
+    """Store the distances and indices of the nearest candidates, one query after the other."""
     k, m = distances.shape[1], candidates.shape[1]
-    squares = np.empty(candidates.shape)
-    measure(X, points, candidates, squares)
-    for i in range(len(X)):
+    for i in range(len(squares)):
         near, row = distances[i], indices[i]
         for rank in range(m):
             if rank < k:
@@ -198,6 +193,40 @@ def measure_nearest(  # type: ignore # pragma: no cover - compiled
                 insert(near, row, squares[i, rank], candidates[i, rank])
         for p in range(k):
             near[p] = np.sqrt(near[p])
+
+
+@njit(nogil=True, cache=True)
+def _sort_many(  # type: ignore # pragma: no cover - compiled
+    squares, candidates, distances, indices
+):
+    """Store the distances and indices of the nearest candidates, for all queries together."""
+    (n, m), k = squares.shape, distances.shape[1]
+    by_rank, at_rank = np.empty((k, n)), np.empty((k, n), np.int32)
+    values, places = np.empty(n), np.empty(n, np.int32)
+    for rank in range(m):
+        for i in range(n):
+            values[i], places[i] = squares[i, rank], rank
+        sift(values, places, by_rank, at_rank, rank)
+    for i in range(n):
+        for r in range(k):
+            distances[i, r] = np.sqrt(by_rank[r, i])
+            indices[i, r] = candidates[i, at_rank[r, i]]
+
+
+@njit(nogil=True, cache=True)
+def measure_nearest(  # type: ignore # pragma: no cover - compiled
+    X, points, candidates, distances, indices
+):
+    """Compute the distances and the indices of the nearest candidates of every row of X.
+
+    Candidates at equal distance stay in their order.
+    """
+    squares = np.empty(candidates.shape)
+    measure(X, points, candidates, squares)
+    if len(X) >= MIN_SIFTED_QUERIES and candidates.shape[1] <= MAX_SIFTED_CANDIDATES:
+        _sort_many(squares, candidates, distances, indices)
+    else:
+        _sort_few(squares, candidates, distances, indices)
 
 
 @njit(nogil=True, cache=True)
@@ -211,4 +240,31 @@ def weighted_sums(weights, points, starts, values):  # type: ignore # pragma: no
         for e in range(starts[i], starts[i + 1]):
             for c in range(values.shape[1]):
                 sums[i, c] += weights[e] * values[points[e], c]
+    return sums
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def shared_sums(  # type: ignore # pragma: no cover - compiled
+    distances, points, k, tolerance, values
+):
+    """Return the sums of the values of the k nearest points, of shape (n, c), for each query.
+
+    Points whose distances are within the tolerance of the k-th share the weight that the nearer
+    ones leave. ``Neighborhoods.shares`` computes the same weights.
+    """
+    n, width = distances.shape
+    sums = np.zeros((n, values.shape[1]))
+    for i in range(n):
+        near = distances[i]
+        low, high = near[k - 1] - tolerance[i], near[k - 1] + tolerance[i]
+        n_nearer, n_tied = 0, 0
+        for rank in range(width):
+            is_nearer = low > near[rank]
+            n_nearer += is_nearer
+            n_tied += not is_nearer and high >= near[rank]
+        share = (k - n_nearer) / n_tied
+        for rank in range(width):
+            weight = 1.0 if low > near[rank] else (share if high >= near[rank] else 0.0)
+            for c in range(values.shape[1]):
+                sums[i, c] += weight * values[points[i, rank], c]
     return sums
