@@ -99,6 +99,8 @@ def test_fast_path_matches_the_engine(namespace, block, threads, monkeypatch, rn
         expected, other, _ = there.evaluate(there.points, there.points, theta)
         np.testing.assert_allclose(value, expected, rtol=1e-10)
         np.testing.assert_allclose(product, np.asarray(other), atol=1e-10)
+    smallest = objective.smallest_squared_distance(objective.points)
+    assert smallest == there.smallest_squared_distance(there.points) > 0  # pairs that differ
 
 
 def test_threads_may_find_very_different_distances(monkeypatch):

@@ -274,11 +274,7 @@ def softmin(
     def work(firsts: Iterator[int]) -> tuple[float, np.ndarray]:
         least, total = np.inf, pairs.zeros()
         for rows, columns, W in pairs.blocks(firsts):
-            first, last = rows.start, rows.stop
-            for run, members in side.class_runs(first, last):
-                W[run.start - first : run.stop - first, : members.stop - first] = np.inf
-            ignored = left_out[slice(*np.searchsorted(left_out[:, 0], [first, last]))] - first
-            W[ignored[:, 0], ignored[:, 1]] = np.inf
+            _leave_out(W, rows, side, left_out)
             if log_weights is None:
                 low = max(0.0, float(W.min()))
             else:
@@ -303,3 +299,29 @@ def softmin(
     scales = [np.exp((least - low) / mu) if low < np.inf else 0.0 for low, _ in parts]
     total = np.sum([scale * part for scale, (_, part) in zip(scales, parts, strict=True)], axis=0)
     return least, float(total[-1].sum()) / 2, pairs.laplacian_product(total)
+
+
+def nearest_dissimilar(Z: np.ndarray, side: Side, left_out: np.ndarray) -> np.ndarray:
+    """Return the smallest squared distance of each point to those of other classes after it.
+
+    It is infinite for points of the last class. The squared distances come from a matrix product.
+    See :func:`softmin` for the parameters.
+    """
+    pairs, nearest = AllPairs(Z, Z[:, :0], upper=True), np.empty(len(Z), Z.dtype)
+
+    def work(firsts: Iterator[int]) -> None:
+        for rows, _, D in pairs.blocks(firsts):
+            _leave_out(D, rows, side, left_out)
+            np.min(D, axis=1, out=nearest[rows])
+
+    over_row_blocks(work, len(Z))
+    return nearest
+
+
+def _leave_out(D: np.ndarray, rows: slice, side: Side, pairs: np.ndarray) -> None:
+    """Set the distances of the given pairs and within classes to infinity, in an upper block."""
+    first, last = rows.start, rows.stop
+    for run, members in side.class_runs(first, last):
+        D[run.start - first : run.stop - first, : members.stop - first] = np.inf
+    in_block = pairs[slice(*np.searchsorted(pairs[:, 0], [first, last]))] - first
+    D[in_block[:, 0], in_block[:, 1]] = np.inf

@@ -91,7 +91,7 @@ class SoftminObjective(SoftMinimum):
         xp, least = namespace(Z), np.inf
         rounding = (4 + Z.shape[1]) * eps(Z) * xp.sum(Z * Z, axis=1)
         A, side, row_rounding = Z, self.side, rounding
-        if self._uses_kernels(Z):
+        if compat.is_numpy_array(Z) or self._uses_kernels(Z):
             rows = self._candidate_rows(Z)
             A, side, row_rounding = take_rows(Z, rows), side.take(rows), take_rows(rounding, rows)
         for b, D in self._blocks(A, side, Z):
@@ -104,12 +104,17 @@ class SoftminObjective(SoftMinimum):
         return least
 
     def _candidate_rows(self, Z: Array) -> np.ndarray:
-        """Return the samples that may have the smallest squared distance, found in float32."""
-        from dimetric.objectives.triton.softmin import nearest_dissimilar
+        """Return the first samples of all pairs that may have the smallest squared distance."""
+        if compat.is_numpy_array(Z):
+            precision = eps(Z)
+            nearest = fast_paths.nearest_dissimilar(Z, self.side, self._identical_pairs)
+        else:
+            from dimetric.objectives.triton.softmin import nearest_dissimilar
 
-        nearest = to_host(nearest_dissimilar(Z, self.side)).astype(np.float64)
+            precision = FLOAT32_EPS
+            nearest = to_host(nearest_dissimilar(Z, self.side)).astype(np.float64)
         norms = to_host(namespace(Z).sum(Z * Z, axis=1))
-        margin = (4 + Z.shape[1]) * FLOAT32_EPS * (norms + np.max(norms))
+        margin = (4 + Z.shape[1]) * precision * (norms + np.max(norms))
         return np.flatnonzero(nearest - margin <= np.min(nearest + margin))
 
     def evaluate(self, Z: Array, V: Array, theta: np.ndarray) -> tuple[float, Array, float]:

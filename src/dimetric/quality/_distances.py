@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import frexp
+from math import frexp, prod
+from threading import local
 from typing import Any, TypeVar
 
 import array_api_compat as compat
@@ -25,6 +26,7 @@ from dimetric._arrays.threads import map_on_threads
 from dimetric.neighbors.metric_search import Metric, is_euclidean
 
 T = TypeVar("T")
+Buffers = tuple["_Buffer", "_Buffer"]  # for the results and for one more array of their shape
 
 MAX_DIFFERENCE_FEATURES = 8  # up to this many, differences are as fast as a matrix product
 PILOT_POINTS = 16  # points on which the precision of a matrix product is tested
@@ -88,6 +90,20 @@ def rounding_of_differences(X: Array) -> Rounding:
     return Rounding(relative, relative * (norms[:, None] + np.median(norms)))
 
 
+class _Buffer(local):
+    """Memory for one array in each thread, because allocating it takes as long as filling it."""
+
+    def __init__(self) -> None:
+        self._memory = np.empty(0)
+
+    def of_shape(self, *shape: int) -> np.ndarray:
+        """Return an array of this shape, which uses the memory of the last one."""
+        size = prod(shape)
+        if self._memory.size < size:
+            self._memory = np.empty(size)
+        return self._memory[:size].reshape(shape)
+
+
 class Distances:
     """Distances from selected points to all points, in float64.
 
@@ -106,7 +122,8 @@ class Distances:
         self.n: int = X.shape[0]
         self.metric, self._params = metric, params or {}
         self._points = X
-        self._squared: Callable[[Array, Array], Array] | None = None
+        self._squared: Callable[[Array, Array, Buffers], Array] | None = None
+        self._buffers = _Buffer(), _Buffer()
         if metric == "precomputed":
             self._X = X
         elif not is_euclidean(metric, params) or sparse.issparse(X):
@@ -118,7 +135,10 @@ class Distances:
         self._square_rounding = self._rounding_of_products()
 
     def __call__(self, rows: np.ndarray) -> Array:
-        """Return distances of shape (len(rows), n). The distance of a point to itself is 0."""
+        """Return distances of shape (len(rows), n). The distance of a point to itself is 0.
+
+        Euclidean distances in NumPy are overwritten by the next call on the same thread.
+        """
         index = self.index(rows)
         xp = namespace(index)
         if self.metric == "precomputed":
@@ -126,10 +146,8 @@ class Distances:
         elif self._squared is None:
             D = asarray_like(self._by_metric(rows), self._points, dtype=xp.float64)
         else:
-            D = self._squared(xp.take(self._left, index, axis=0), self._right)
-            if self._square_rounding > 0:  # duplicates have distance 0
-                D *= xp.astype(self._square_rounding < D, D.dtype)
-            D = xp.sqrt(D)
+            D = self._squared(xp.take(self._left, index, axis=0), self._right, self._buffers)
+            D = _roots(D, self._square_rounding)  # duplicates have distance 0
         return with_self_entries(D, index, 0.0)
 
     def rounding(self, rows: np.ndarray, D: Array) -> Rounding:
@@ -183,12 +201,14 @@ class Distances:
         return D.clip(0)  # rounding can make distances slightly negative
 
 
-def _squared_distance_method(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
+def _squared_distance_method(
+    X: Array,
+) -> tuple[Array, Array, Callable[[Array, Array, Buffers], Array]]:
     """Return the fastest function that computes squared distances precisely, and its arguments.
 
-    With the results ``left, right, function``, ``function(left[rows], right)`` returns the squared
-    distances from the selected rows of X to all rows. The function is a matrix product if the
-    relative error of a product on pilot points is at most ``MAX_RELATIVE_ERROR``.
+    With the results ``left, right, function``, ``function(left[rows], right, buffers)`` returns the
+    squared distances from the selected rows of X to all rows. The function is a matrix product if
+    the relative error of a product on pilot points is at most ``MAX_RELATIVE_ERROR``.
     """
     xp = namespace(X)
     X = xp.astype(X, xp.float64)
@@ -200,8 +220,8 @@ def _squared_distance_method(X: Array) -> tuple[Array, Array, Callable[[Array, A
     # points spread over all norms.
     order = xp.argsort(right[:, -1])
     pilots = xp.concat([order[-PILOT_POINTS:], order[:: max(1, X.shape[0] // PILOT_POINTS)]])
-    exact = _by_differences(xp.take(X, pilots, axis=0), X)
-    product = _by_product(xp.take(left, pilots, axis=0), right)
+    exact = _by_differences(xp.take(X, pilots, axis=0), X, (_Buffer(), _Buffer()))
+    product = _by_product(xp.take(left, pilots, axis=0), right, (_Buffer(), _Buffer()))
     if bool(xp.any((xp.abs(product - exact) > MAX_RELATIVE_ERROR * exact) & (exact > 0))):
         return X, X, _by_differences
     return left, right, _by_product
@@ -221,25 +241,35 @@ def _coarse_mean(X: Array) -> Array:
     return xp.round(mean / unit) * unit
 
 
-def _by_differences(A: Array, B: Array) -> Array:
+def _by_differences(A: Array, B: Array, buffers: Buffers) -> Array:
     """Return squared distances, summed feature by feature."""
-    D: Any = None
-    for f in range(A.shape[1]):
-        difference = A[:, f][:, None] - B[:, f][None, :]
+    if not compat.is_numpy_array(A):
+        return sum((A[:, f][:, None] - B[:, f][None, :]) ** 2 for f in range(A.shape[1]))
+    D, difference = (buffer.of_shape(len(A), len(B)) for buffer in buffers)
+    D[...] = 0
+    for a, b in zip(A.T, B.T, strict=True):
+        np.subtract(a[:, None], b, out=difference)
         difference *= difference
-        if D is None:
-            D = difference
-        else:
-            D += difference
+        D += difference
     return D
 
 
-def _by_product(left: Array, right: Array) -> Array:
+def _by_product(left: Array, right: Array, buffers: Buffers) -> Array:
     """Return squared distances as the matrix product of two factors."""
-    D = left @ right.T
-    if compat.is_numpy_array(D):
-        return np.maximum(D, 0, out=D)
-    return namespace(D).clip(D, 0)
+    if not compat.is_numpy_array(left):
+        return namespace(left).clip(left @ right.T, 0)
+    D = np.matmul(left, right.T, out=buffers[0].of_shape(len(left), len(right)))
+    return np.maximum(D, 0, out=D)
+
+
+def _roots(squares: Array, smallest: float) -> Array:
+    """Return square roots, with 0 for squares of at most `smallest`. NumPy arrays are reused."""
+    if compat.is_numpy_array(squares):
+        if smallest > 0:
+            squares[squares <= smallest] = 0
+        return np.sqrt(squares, out=squares)
+    xp = namespace(squares)
+    return xp.sqrt(xp.where(squares <= smallest, 0.0, squares))
 
 
 def with_self_entries(D: Array, index: Array, value: float) -> Array:
