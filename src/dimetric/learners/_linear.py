@@ -30,6 +30,7 @@ from dimetric.supervision.labels import Supervision
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of differences, which take 32 MiB in float64
 CACHE_BLOCK_ENTRIES = 2**16  # numbers in a block of centred samples, which fits a core's cache
+MIN_ENTRIES_FOR_THREADS = 2**20  # to map fewer numbers takes no longer than to start threads
 MAX_METRIC_FEATURES = 2**14  # the metric of more features takes more than 2 GiB in float64
 
 
@@ -290,7 +291,9 @@ def _centred_product(X: Array, offset: Array, L: Array) -> Array:
             centred = np.subtract(X[b], offset, out=buffer[: b.stop - b.start])
             np.matmul(centred, weights, out=Z[b])
 
-    run_on_threads(work, list(row_blocks(n, rows)), n_rows=n, shared_queue=True)
+    max_threads = 1 if X.size < MIN_ENTRIES_FOR_THREADS else None
+    blocks = list(row_blocks(n, rows))
+    run_on_threads(work, blocks, n_rows=n, max_threads=max_threads, shared_queue=True)
     return Z
 
 
