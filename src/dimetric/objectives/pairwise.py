@@ -1,6 +1,7 @@
 """Objectives over all pairs of samples that have labels or other targets."""
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import array_api_compat as compat
@@ -16,6 +17,7 @@ from dimetric.supervision.labels import sum_of_pair_weights
 MAX_FLOAT32_ERROR = 1e-3  # largest rounding error of a squared distance in float32
 MAX_APPROXIMATION_ERROR = 1e-4  # the same for an approximation of a float64 objective
 MIN_SAMPLES_FOR_APPROXIMATION = 500  # with fewer samples, float32 saves little time
+WHITENING_RIDGE = 1e-6  # relative to the variance of each feature
 N_TARGET_STRATA = 10  # samples with targets instead of labels are divided into this many strata
 
 
@@ -67,6 +69,39 @@ class PairwiseObjective(SimilarityObjective):
         self.n_terms = rule.n_terms(self.side, self.side) or 1.0
         self.infimum = rule.infimum(self.side, self.side)
         self._single = single
+        # The map, theta and result of the last call of gradient_in_metric().
+        self._last: tuple[Array, np.ndarray, Any] | None = None
+
+    def gradient_in_map(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective and its gradients. See :meth:`Objective.gradient_in_map`.
+
+        With a square map, the gradient in the metric takes no longer. A certificate often needs it
+        at the last map of a solver, so it is kept.
+        """
+        if not self._keeps_gradient(L):
+            return super().gradient_in_map(L, theta)
+        loss, S, dtheta = self.gradient_in_metric(L, theta)
+        return loss, 2 * (L @ S), dtheta
+
+    def gradient_in_metric(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective and its gradients. See :meth:`Objective.gradient_in_metric`."""
+        if not self._keeps_gradient(L):
+            return super().gradient_in_metric(L, theta)
+        last = self._last
+        if last is None or not (np.array_equal(last[0], L) and np.array_equal(last[1], theta)):
+            last = np.copy(L), np.copy(theta), super().gradient_in_metric(L, theta)
+            self._last = last
+        loss, S, dtheta = last[2]
+        return loss, S, dtheta
+
+    def _keeps_gradient(self, L: Array) -> bool:
+        """Return whether the gradient at a map may be needed again, and is precise enough."""
+        is_precise = compat.is_numpy_array(self.points) and self.points.dtype == np.float64
+        return is_precise and self.rule.is_convex and L.shape[0] >= L.shape[1]
 
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
@@ -130,7 +165,7 @@ class PairwiseObjective(SimilarityObjective):
         return float(counts @ (counts - 1)) / 2
 
 
-class _Float32Objective(Objective):
+class _Float32Objective(SimilarityObjective):
     """An approximation of a pairwise objective: distances and weights in float32.
 
     The points are mapped and the gradients are computed in float64.
@@ -155,6 +190,37 @@ class _Float32Objective(Objective):
         V32 = Z32 if V is Z else V.astype(np.float32)
         loss, product, dtheta = self._fast(Z32, V32, self._float32_side, theta)
         return loss, product.astype(np.float64), dtheta
+
+    def gradient_in_metric(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective and its gradients. See :meth:`Objective.gradient_in_metric`.
+
+        In any direction of the points, the rounding error is small relative to their variance.
+        """
+        X, R = self.points, self._root
+        white = np.linalg.solve(R.T, X.T).T
+        loss, product, dtheta = self.evaluate(X @ L.T, white, theta)
+        return loss, R.T @ (product.T @ white) @ R, dtheta
+
+    @cached_property
+    def _root(self) -> np.ndarray:
+        """An upper triangular matrix R. The points times its inverse have equal variances."""
+        S = np.cov(self.points, rowvar=False, ddof=0).reshape(self.points.shape[1], -1)
+        variances = np.where(np.diag(S) > 0, np.diag(S), 1.0)
+        return np.linalg.cholesky(S + WHITENING_RIDGE * np.diag(variances)).T
+
+    def part(self, max_units: int) -> Objective:
+        """Return the objective of some of the samples, without approximation."""
+        return self._exact.part(max_units)
+
+    def within_class_covariance(self) -> np.ndarray:
+        """Return the within-class covariance of the samples."""
+        return self._exact.within_class_covariance()
+
+    def n_similar(self) -> float:
+        """Return the number of pairs of the same class, or the sum of their weights."""
+        return self._exact.n_similar()
 
 
 def within_class_covariance(points: Array, labels: np.ndarray) -> np.ndarray:

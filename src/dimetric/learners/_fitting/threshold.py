@@ -9,17 +9,26 @@ from dimetric.learners._fitting.start import MAX_SAMPLES_FOR_RESCALING
 from dimetric.objectives.objective import Objective
 
 SLOPE_TOL = 1e-6  # one more step of the secant method then makes the slope far smaller
+PART_TOL = 1e-3  # for a part of the samples, which has another best threshold anyway
 MAX_STEPS = 100  # a few steps are usual
 SLOW = 0.75  # a step is slow if it reduces the slope by a smaller factor
 FIRST_CURVATURE = 0.1  # of the mean loss; a better value is found after the first step
 MIN_PARTS = 2  # the search uses a part of the samples if it is at most 1 / MIN_PARTS of all
 
 
-def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) -> np.ndarray:
+def likeliest_threshold(
+    objective: Objective,
+    L: np.ndarray,
+    theta: np.ndarray,
+    *,
+    slope: float = 0.0,
+    tol: float = SLOPE_TOL,
+) -> np.ndarray:
     """Return the threshold b that minimises the mean loss of a map.
 
     If there are many samples and the initial b is not yet good, a part of the samples gives an
-    estimate of b and of the curvature, so that a few evaluations with all samples suffice.
+    estimate of b and of the curvature, so that a few evaluations with all samples suffice. If the
+    objective has an approximation, the search uses it until its slope is small.
 
     Parameters
     ----------
@@ -29,14 +38,26 @@ def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) 
         The map.
     theta : ndarray of shape (1,)
         Initial value of b.
+    slope : float, default=0.0
+        Slope of the mean loss at the threshold. The minimum has a slope of 0.
+    tol : float, default=1e-6
+        Largest error of the slope before the last step.
     """
-    search = _ThresholdSearch(objective, L, float(theta[0]))
+    coarse = objective.in_float32()
+    first_tol = tol if coarse is None else max(tol, SLOPE_TOL)
+    search = _ThresholdSearch(coarse or objective, L, float(theta[0]), slope, tol=first_tol)
     search.step()
     if len(objective.strata) >= MIN_PARTS * MAX_SAMPLES_FOR_RESCALING and not search.is_done():
-        part = _ThresholdSearch(objective.part(MAX_SAMPLES_FOR_RESCALING), L, float(theta[0]))
+        part_of_samples = objective.part(MAX_SAMPLES_FOR_RESCALING)
+        part = _ThresholdSearch(part_of_samples, L, float(theta[0]), slope, tol=PART_TOL)
         part.run()
         search.continue_from(part)
     search.run()
+    if coarse is not None:
+        exact = _ThresholdSearch(objective, L, search.b, slope, tol=tol)
+        exact.curvature = search.curvature
+        exact.run()
+        search = exact
     return np.asarray([search.b])
 
 
@@ -59,10 +80,18 @@ class _ThresholdSearch:
     known, a long step is taken instead.
     """
 
-    def __init__(self, objective: Objective, L: np.ndarray, b: float) -> None:
-        self._objective, self._map = objective, L
+    def __init__(
+        self,
+        objective: Objective,
+        L: np.ndarray,
+        b: float,
+        slope: float = 0.0,
+        *,
+        tol: float = SLOPE_TOL,
+    ) -> None:
+        self._objective, self._map, self._slope = objective, L, slope
         # Rounding errors of float32 hide smaller slopes.
-        self._tol = max(SLOPE_TOL, eps(objective.points))
+        self._tol = max(tol, eps(objective.points))
         self._low, self._high = -np.inf, np.inf
         self._last: tuple[float, float] | None = None  # the last b and its slope
         self.b, self.curvature = b, FIRST_CURVATURE
@@ -90,7 +119,7 @@ class _ThresholdSearch:
     def step(self) -> None:
         """Evaluate the slope at b, and choose the next b."""
         b, last = self.b, self._last
-        _, slope = loss_at_threshold(self._objective, self._map, np.asarray([b]))
+        slope = loss_at_threshold(self._objective, self._map, np.asarray([b]))[1] - self._slope
         if slope > 0:
             self._high = min(self._high, b)
         else:
