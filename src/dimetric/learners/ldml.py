@@ -33,9 +33,8 @@ from dimetric.supervision.labels import (
 )
 from dimetric.supervision.pairs import Pairs
 
-
 SOLUTION_TOL = 1e-8  # of the slope in b at the solution, whose gap grows with this slope
-# Slope in b of another tangent, times b. Rounding errors then do not make it negative, see `_tangent`.
+# Slope in b of another tangent, times b. It is not negative in spite of rounding errors.
 SLOPE_OF_TANGENT = 1e-6
 
 
@@ -54,15 +53,16 @@ class LDMLRule(Rule):
     """
 
     is_convex: ClassVar[bool] = True
+    halves: ClassVar[bool] = True
 
     def __init__(self, b: float | None = None) -> None:
         self.b = b
 
     def fast(
-        self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
+        self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray, *, half: bool = False
     ) -> tuple[float, np.ndarray, float]:
         """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
-        return fast_paths.ldml(Z, V, side, self._threshold(theta))
+        return fast_paths.ldml(Z, V, side, self._threshold(theta), half=half)
 
     def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
         """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""

@@ -93,10 +93,16 @@ class PairwiseObjective(SimilarityObjective):
             return super().gradient_in_metric(L, theta)
         last = self._last
         if last is None or not (np.array_equal(last[0], L) and np.array_equal(last[1], theta)):
-            last = np.copy(L), np.copy(theta), super().gradient_in_metric(L, theta)
+            last = np.copy(L), np.copy(theta), self._scatter(L, theta)
             self._last = last
         loss, S, dtheta = last[2]
         return loss, S, dtheta
+
+    def _scatter(self, L: Array, theta: np.ndarray) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective and its gradients in float64."""
+        if not self.rule.halves:
+            return super().gradient_in_metric(L, theta)
+        return half_scatter(self.rule, self.points @ L.T, self.points, self.side, theta)
 
     def _keeps_gradient(self, L: Array) -> bool:
         """Return whether the gradient at a map may be needed again, and is precise enough."""
@@ -198,17 +204,36 @@ class _Float32Objective(SimilarityObjective):
 
         In any direction of the points, the rounding error is small relative to their variance.
         """
-        X, R = self.points, self._root
-        white = np.linalg.solve(R.T, X.T).T
-        loss, product, dtheta = self.evaluate(X @ L.T, white, theta)
-        return loss, R.T @ (product.T @ white) @ R, dtheta
+        Z = self.points @ L.T
+        Z32 = Z.astype(np.float32)
+        if needs_float64(Z32, MAX_APPROXIMATION_ERROR):
+            return self._exact.gradient_in_metric(L, theta)
+        R, white = self._white
+        rule, side = self._exact.rule, self._float32_side
+        if rule.halves:
+            loss, S, dtheta = half_scatter(rule, Z32, white, side, theta)
+        else:
+            loss, product, dtheta = self._fast(Z32, white, side, theta)
+            S = product.T @ white
+        return loss, R.T @ S.astype(np.float64) @ R, dtheta
+
+    def gradient_in_map(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective and its gradients. See :meth:`Objective.gradient_in_map`."""
+        if L.shape[0] < L.shape[1]:
+            return super().gradient_in_map(L, theta)
+        loss, S, dtheta = self.gradient_in_metric(L, theta)
+        return loss, 2 * (L @ S), dtheta
 
     @cached_property
-    def _root(self) -> np.ndarray:
-        """An upper triangular matrix R. The points times its inverse have equal variances."""
-        S = np.cov(self.points, rowvar=False, ddof=0).reshape(self.points.shape[1], -1)
+    def _white(self) -> tuple[np.ndarray, np.ndarray]:
+        """A matrix R, and the points times its inverse, in float32, which are uncorrelated."""
+        X = self.points
+        S = np.cov(X, rowvar=False, ddof=0).reshape(X.shape[1], -1)
         variances = np.where(np.diag(S) > 0, np.diag(S), 1.0)
-        return np.linalg.cholesky(S + WHITENING_RIDGE * np.diag(variances)).T
+        R = np.linalg.cholesky(S + WHITENING_RIDGE * np.diag(variances)).T
+        return R, np.linalg.solve(R.T, X.T).T.astype(np.float32, order="C")
 
     def part(self, max_units: int) -> Objective:
         """Return the objective of some of the samples, without approximation."""
@@ -221,6 +246,19 @@ class _Float32Objective(SimilarityObjective):
     def n_similar(self) -> float:
         """Return the number of pairs of the same class, or the sum of their weights."""
         return self._exact.n_similar()
+
+
+def half_scatter(
+    rule: Rule, Z: np.ndarray, X: np.ndarray, side: Side, theta: np.ndarray
+) -> tuple[float, np.ndarray, Any]:
+    """Return the loss, the weighted scatter of the rows of X, and dtheta, by half of the products.
+
+    The rule has ``halves``.
+    """
+    assert rule.fast is not None
+    loss, product, dtheta = rule.fast(Z, X, side, theta, half=True)
+    S = X.T @ product
+    return loss, (S + S.T) / 2, dtheta
 
 
 def within_class_covariance(points: Array, labels: np.ndarray) -> np.ndarray:
