@@ -12,15 +12,15 @@ from dimetric._warnings import warn
 from dimetric.learners._fitting.convex import ConvexMetric, LinearBound
 from dimetric.learners._fitting.problem import MapCallback, Problem, Solution
 from dimetric.learners._fitting.references import REFERENCE_PARAMETER, ReferenceMixin
-from dimetric.learners._fitting.threshold import likeliest_threshold
+from dimetric.learners._fitting.threshold import (
+    SOLUTION_TOL,
+    likeliest_threshold,
+    threshold_of_tangent,
+)
 from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
-from dimetric.objectives.objective import (
-    SimilarityObjective,
-    metric_gradient,
-    on_maps,
-)
+from dimetric.objectives.objective import SimilarityObjective, metric_gradient, on_maps
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 from dimetric.solvers import Solver
@@ -32,10 +32,6 @@ from dimetric.supervision.labels import (
     sum_of_pair_weights,
 )
 from dimetric.supervision.pairs import Pairs
-
-SOLUTION_TOL = 1e-8  # of the slope in b at the solution, whose gap grows with this slope
-# Slope in b of another tangent, times b. It is not negative in spite of rounding errors.
-SLOPE_OF_TANGENT = 1e-6
 
 
 class LDMLRule(Rule):
@@ -309,10 +305,7 @@ class LDML(ReferenceMixin, ConvexMetric[SimilarityObjective]):
     def _theta_of_tangent(
         self, objective: SimilarityObjective, L: np.ndarray, theta: np.ndarray
     ) -> np.ndarray:
-        if self.b is not None:
-            return theta
-        slope = SLOPE_OF_TANGENT / (1 + abs(float(theta[0])))
-        return likeliest_threshold(objective, L, theta, slope=slope)
+        return theta if self.b is not None else threshold_of_tangent(objective, L, theta)
 
     def _theta_attributes(self, theta: np.ndarray) -> dict[str, Any]:
         return {"b_": float(theta[0] if self.b is None else self.b)}

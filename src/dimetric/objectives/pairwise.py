@@ -100,7 +100,7 @@ class PairwiseObjective(SimilarityObjective):
 
     def _scatter(self, L: Array, theta: np.ndarray) -> tuple[float, Array, np.ndarray | float]:
         """Return the objective and its gradients in float64."""
-        if not self.rule.halves:
+        if self.rule.fast is None or not self.rule.halves:
             return super().gradient_in_metric(L, theta)
         return half_scatter(self.rule, self.points @ L.T, self.points, self.side, theta)
 
@@ -124,7 +124,7 @@ class PairwiseObjective(SimilarityObjective):
             return fast(Z, V, self.side, theta)
         return laplacian_product(self.rule, Z, V, self.side, theta)
 
-    def in_float32(self) -> "_Float32Objective | None":
+    def in_float32(self) -> Objective | None:
         """Return an approximation, if the rule is convex and the samples are in float64.
 
         See :meth:`Objective.in_float32`. Without convexity, small differences in early iterations

@@ -9,10 +9,13 @@ from dimetric.learners._fitting.start import MAX_SAMPLES_FOR_RESCALING
 from dimetric.objectives.objective import Objective
 
 SLOPE_TOL = 1e-6  # one more step of the secant method then makes the slope far smaller
+SOLUTION_TOL = 1e-8  # at a solution, because its gap grows with the slope
 PART_TOL = 1e-3  # for a part of the samples, which has another best threshold anyway
+SLOPE_OF_TANGENT = 1e-6  # larger than rounding errors, and divided by the threshold
 MAX_STEPS = 100  # a few steps are usual
 SLOW = 0.75  # a step is slow if it reduces the slope by a smaller factor
-FIRST_CURVATURE = 0.1  # of the mean loss; a better value is found after the first step
+# The first guess of the curvature. A better value is found after the first step.
+CURVATURE_PER_LOSS, MAX_CURVATURE = 0.3, 0.1
 MIN_PARTS = 2  # the search uses a part of the samples if it is at most 1 / MIN_PARTS of all
 
 
@@ -61,6 +64,16 @@ def likeliest_threshold(
     return np.asarray([search.b])
 
 
+def threshold_of_tangent(objective: Objective, L: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """Return a threshold near the best one of a map, at which rounding makes no slope negative.
+
+    A negative slope makes a lower bound of the objective much worse. The parameters are those of
+    :func:`likeliest_threshold`.
+    """
+    slope = SLOPE_OF_TANGENT / (1 + abs(float(theta[0])))
+    return likeliest_threshold(objective, L, theta, slope=slope)
+
+
 def loss_at_threshold(
     objective: Objective, L: np.ndarray, theta: np.ndarray
 ) -> tuple[float, float]:
@@ -94,7 +107,7 @@ class _ThresholdSearch:
         self._tol = max(tol, eps(objective.points))
         self._low, self._high = -np.inf, np.inf
         self._last: tuple[float, float] | None = None  # the last b and its slope
-        self.b, self.curvature = b, FIRST_CURVATURE
+        self.b, self.curvature = b, 0.0  # not yet known
 
     def is_done(self) -> bool:
         """Return whether the slope at the last b was small, or not a number."""
@@ -119,7 +132,10 @@ class _ThresholdSearch:
     def step(self) -> None:
         """Evaluate the slope at b, and choose the next b."""
         b, last = self.b, self._last
-        slope = loss_at_threshold(self._objective, self._map, np.asarray([b]))[1] - self._slope
+        loss, slope = loss_at_threshold(self._objective, self._map, np.asarray([b]))
+        slope -= self._slope
+        if not self.curvature:  # a first guess
+            self.curvature = min(MAX_CURVATURE, CURVATURE_PER_LOSS * loss or MAX_CURVATURE)
         if slope > 0:
             self._high = min(self._high, b)
         else:
