@@ -31,9 +31,9 @@ from dimetric.objectives.side import Side
 SLACK, LEAST_SLACK = 0.1, 1e-4
 # Limits on the number of pairs in a list. With more pairs, tiles of all pairs are faster.
 MAX_PAIRS, MAX_PAIRS_PER_SAMPLE, MAX_FRACTION = 2**20, 16, 1 / 128
-# A list with slack is searched for if it is likely to have few pairs: if the number of impostors is
-# at most this fraction of the limit.
-FEW = 1 / 8
+# A list is searched for if the last evaluation found at most this fraction of the limit. Only then,
+# the next list may have the whole slack.
+FEW = 1 / 2
 # If the impostors are more than this fraction of all pairs, all pairs are added without a search.
 MANY = 1 / 16
 SAFETY = 0.999  # allows for rounding errors of the distances that the points have moved
@@ -84,6 +84,7 @@ class KeptPairs:
         self._n, self._most = 0, 0  # number of samples, and largest number of pairs in a list
         self._moves_little = False  # whether the list was used for other points than its own
         self._are_few = True  # whether the last evaluation found few impostors
+        self._last_size = 0.0  # number of pairs in the last list, or of impostors
         self.are_many = False  # whether it found so many that a search takes longer than it saves
 
     def within(
@@ -116,19 +117,21 @@ class KeptPairs:
         if self._are_few:
             n = self._n = len(Z)
             self._most = min(MAX_PAIRS, MAX_PAIRS_PER_SAMPLE * n + int(MAX_FRACTION * n * n))
-            slack = slack if moves_little else LEAST_SLACK / SLACK * slack
+            has_slack = moves_little and self._last_size <= FEW * self._most
+            slack = slack if has_slack else LEAST_SLACK / SLACK * slack
             bounds = radii + slack
             # Samples without targets have no impostors.
             found = _pairs_within(Z, np.where(reach > 0, bounds**2, -1.0), side, self._most)
             self._are_few = found is not None
             if found is not None:
+                self._last_size = len(found[0])
                 rows = np.concatenate([self._to_targets(targets), np.stack(found, axis=1)])
                 self._list = PairList(Z, bounds, slack, *found, Graph(rows, n_points))
         return self._list
 
     def note_impostors(self, number: float) -> None:
         """Note the number of impostors, which decides how the next evaluation searches for them."""
-        self._are_few = number <= FEW * self._most
+        self._are_few, self._last_size = number <= FEW * self._most, number
         self.are_many = number > MANY * self._n**2
 
     def target_graph(self, targets: np.ndarray, n_points: int) -> Graph:
