@@ -1,5 +1,6 @@
 """Lower bounds of LMNN's objective, which bound how far a map is from the optimum."""
 
+import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import asarray_like, eps, namespace, to_host
@@ -72,7 +73,8 @@ class MarginBounds:
         self._single = is_single and bool(pulled.all())
         self._objective = objective.with_points(points, single=self._single)
         # Gradients at the samples are precise enough unless some directions vary much less.
-        is_precise = self._precision == eps(X) and np.min(spreads) > MIN_SPREAD * np.max(spreads)
+        is_precise = compat.is_numpy_array(X) and self._precision == eps(X)
+        is_precise = is_precise and np.min(spreads) > MIN_SPREAD * np.max(spreads)
         self._converts = bool(is_precise and pulled.all())
         self._bounds: list[tuple[float, np.ndarray]] = []
 
