@@ -196,3 +196,15 @@ def test_dense_and_sparse_graphs_give_the_laplacian(rng, n_pairs, dtype):
             found = listed.Graph(rows, n).laplacian_product(w, V)
         assert found.dtype == dtype
         assert_allclose(found, expected, atol=1e-12 if dtype == np.float64 else 1e-5)
+
+
+def test_lists_are_long_only_while_the_map_moves_little(rng):
+    arguments, options = problem(rng, n=400, spread=4.0)
+    objective = MarginObjective(*arguments, **options)
+    f, slacks = on_maps(objective), []
+    for L in walk(rng, [0.1, 0.1, 1e-4, 1e-4, 1e-4, 0.1, 0.1]):
+        f(L.ravel())
+        kept = objective.rule.kept_pairs._list
+        slacks.append(kept.slack / np.mean(kept.bounds))
+    is_long = np.array(slacks) > kept_pairs.LEAST_SLACK * 2
+    assert_array_equal(is_long, [False, False, False, True, True, True, True, False])

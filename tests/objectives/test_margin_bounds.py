@@ -110,3 +110,19 @@ def test_certified_gap_bounds_the_true_gap_in_float32(rng):
         bounds, value = MarginBounds(objective, 0.0), on_maps(objective)(L.ravel())[0]
         bounds.add(L, 0.1)
         assert value - best - 1e-4 <= bounds.certificate(value, L).gap
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.05])
+@pytest.mark.parametrize("name", ["plain", "seed", "flat", "sizes"])
+def test_bound_from_the_last_gradient_of_a_solver_is_the_same(name, ridge, rng):
+    X, codes, targets = PROBLEMS[name]
+    objective = MarginObjective(X, codes, targets, mu=0.4)
+    L = rng.normal(size=(X.shape[1], X.shape[1])) / np.maximum(X.std(axis=0), 1e-9)
+    found, expected = MarginBounds(objective, ridge), MarginBounds(objective, ridge)
+    smooth = objective.smoothed(0.5)
+    on_maps(smooth)(L.ravel())
+    found.add_last(L, 0.5, smooth)
+    expected.add(L, 0.5)
+    assert_allclose(found._bounds[0][0], expected._bounds[0][0])
+    scale = np.abs(expected._bounds[0][1]).max()
+    assert_allclose(found._bounds[0][1], expected._bounds[0][1], atol=1e-9 * scale)

@@ -1,10 +1,15 @@
 """Tests of the fast implementations of softmax rules for many samples: the engine is the oracle."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
+import scipy.linalg
 from numpy.testing import assert_allclose
 
 from dimetric import MCML, NCA
+from dimetric.learners._fitting.convex import FLOAT32_ERROR
+from dimetric.learners.ldml import LDMLRule
 from dimetric.learners.mcml import MCMLRule
 from dimetric.learners.nca import NCARule
 from dimetric.objectives import kernel_pairs, near_pairs, pairwise
@@ -12,7 +17,7 @@ from dimetric.objectives.engine import laplacian_product
 from dimetric.objectives.kernel_pairs import KernelPairs
 from dimetric.objectives.near_pairs import NearPairSearch
 from dimetric.objectives.objective import on_maps
-from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.objectives.pairwise import PairwiseObjective, half_scatter
 from dimetric.objectives.side import Side
 
 N = 611
@@ -155,3 +160,50 @@ def test_nca_by_near_pairs_equals_nca_by_all_pairs(monkeypatch):
     monkeypatch.setattr(near_pairs, "MIN_SAMPLES", N + 1)
     expected = learner.fit(X, LABELS // 2).metadata()
     assert_allclose(found["final_objective"], expected["final_objective"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("weights", [None, rng.uniform(0.5, 2.0, N)])
+@pytest.mark.parametrize("Z", [POINTS, with_outlier(POINTS), POINTS[:90]], ids=len)
+@pytest.mark.parametrize("rule", [MCMLRule(), LDMLRule(1.5)], ids=["mcml", "ldml"])
+def test_half_of_the_products_give_the_same_scatter(rule, Z, weights):
+    labels, weights = LABELS[: len(Z)], None if weights is None else weights[: len(Z)]
+    side = Side.of(Z, labels=labels, weights=weights)
+    loss, product, dtheta = rule.fast(Z, Z, side, None)
+    found = half_scatter(rule, Z, Z, side, None)
+    expected = Z.T @ product
+    assert (found[0], found[2]) == pytest.approx((loss, dtheta), rel=1e-12)
+    assert_allclose(found[1], expected, atol=1e-11 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("rule", [MCMLRule(), LDMLRule()], ids=["mcml", "ldml"])
+def test_gradient_at_the_last_map_is_kept(rule):
+    exact, theta = PairwiseObjective(rule, POINTS, LABELS, [1.0]), np.array([1.0])
+    L = rng.normal(size=(6, 6)) / 3
+    loss, gradient, _ = exact.gradient_in_map(L, theta)
+    with patch.object(type(rule), "fast", None):  # no evaluation
+        again, S, _ = exact.gradient_in_metric(L, theta)
+    assert again == loss
+    assert_allclose(gradient, 2 * L @ S)
+    Z = POINTS @ L.T
+    expected = 2 * exact.evaluate(Z, Z, theta)[1].T @ POINTS
+    assert_allclose(gradient, expected, atol=1e-10 * np.abs(expected).max())
+    other = exact.gradient_in_metric(1.1 * L, theta)
+    assert other[0] != loss
+
+
+@pytest.mark.parametrize("correlated", [False, True])
+@pytest.mark.parametrize("rule", [MCMLRule(), LDMLRule()], ids=["mcml", "ldml"])
+def test_float32_error_of_a_tangent_is_far_below_its_bound(rule, correlated):
+    X = POINTS.copy()
+    if correlated:
+        X[:, 5] = X[:, 4] + 1e-3 * X[:, 5]
+        X[:, 0] *= 1e4
+    exact, theta = PairwiseObjective(rule, X, LABELS, [1.0]), np.array([2.0])
+    S = np.cov(X, rowvar=False, ddof=0)
+    L = np.linalg.inv(np.linalg.cholesky(S)) / 2
+    found, expected = (f.gradient_in_metric(L, theta) for f in (exact.in_float32(), exact))
+    n = exact.n_terms
+    assert found[0] != expected[0]
+    assert abs(found[0] - expected[0]) / n < FLOAT32_ERROR / 5
+    errors = scipy.linalg.eigvalsh((found[1] - expected[1]) / n, S)
+    assert np.abs(errors).max() < FLOAT32_ERROR / 5

@@ -12,15 +12,15 @@ from dimetric._warnings import warn
 from dimetric.learners._fitting.convex import ConvexMetric, LinearBound
 from dimetric.learners._fitting.problem import MapCallback, Problem, Solution
 from dimetric.learners._fitting.references import REFERENCE_PARAMETER, ReferenceMixin
-from dimetric.learners._fitting.threshold import likeliest_threshold, loss_at_threshold
+from dimetric.learners._fitting.threshold import (
+    SOLUTION_TOL,
+    likeliest_threshold,
+    threshold_of_tangent,
+)
 from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
-from dimetric.objectives.objective import (
-    SimilarityObjective,
-    metric_gradient,
-    ridge_penalty,
-)
+from dimetric.objectives.objective import SimilarityObjective, metric_gradient, on_maps
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 from dimetric.solvers import Solver
@@ -49,15 +49,16 @@ class LDMLRule(Rule):
     """
 
     is_convex: ClassVar[bool] = True
+    halves: ClassVar[bool] = True
 
     def __init__(self, b: float | None = None) -> None:
         self.b = b
 
     def fast(
-        self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
+        self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray, *, half: bool = False
     ) -> tuple[float, np.ndarray, float]:
         """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
-        return fast_paths.ldml(Z, V, side, self._threshold(theta))
+        return fast_paths.ldml(Z, V, side, self._threshold(theta), half=half)
 
     def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
         """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""
@@ -296,10 +297,15 @@ class LDML(ReferenceMixin, ConvexMetric[SimilarityObjective]):
         solution = super()._minimise(problem, solver, callback)
         if self.b is None and not solver.uses_batches:
             L, objective = solution.map, problem.objective
-            theta = likeliest_threshold(objective, L, solution.theta)
-            value = loss_at_threshold(objective, L, theta)[0] + ridge_penalty(L, problem.ridge)
+            theta = likeliest_threshold(objective, L, solution.theta, tol=SOLUTION_TOL)
+            value = on_maps(objective, ridge=problem.ridge)(np.concatenate([L.ravel(), theta]))[0]
             solution = Solution(L, theta, replace(solution.result, value=value))
         return solution
+
+    def _theta_of_tangent(
+        self, objective: SimilarityObjective, L: np.ndarray, theta: np.ndarray
+    ) -> np.ndarray:
+        return theta if self.b is not None else threshold_of_tangent(objective, L, theta)
 
     def _theta_attributes(self, theta: np.ndarray) -> dict[str, Any]:
         return {"b_": float(theta[0] if self.b is None else self.b)}
@@ -310,14 +316,14 @@ class LDML(ReferenceMixin, ConvexMetric[SimilarityObjective]):
         if self.b is not None:
             return super()._tangent(problem, L, theta)
         objective = problem.objective
-        b = likeliest_threshold(objective, L, theta)
-        value, G, (slope,) = metric_gradient(objective, L, b, ridge=problem.ridge)
+        value, G, (slope,) = metric_gradient(objective, L, theta, ridge=problem.ridge)
         n_similar = objective.n_similar()
         if n_similar in (0, objective.n_terms):  # the best threshold is infinite
             return -np.inf, G
-        # At the best b, the slope is 0 up to rounding errors. The bound allows for them: the best b
-        # of any metric lies between log_odds and log_odds plus the largest squared distance.
+        # The slope at b is nearly 0. The bound allows for it: the best b of any metric lies between
+        # log_odds and log_odds plus the largest squared distance. That distance is large, so a
+        # negative slope makes the bound much worse.
         log_odds = np.log(n_similar / (objective.n_terms - n_similar))
         largest = 4 * to_host(namespace(objective.points).max(objective.points**2, axis=0))
-        c = value - float(np.vdot(L @ G, L)) + slope * (log_odds - float(b[0]))
+        c = value - float(np.vdot(L @ G, L)) + slope * (log_odds - float(theta[0]))
         return c, G + min(slope, 0.0) * np.diag(largest) * len(G)

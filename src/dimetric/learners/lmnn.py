@@ -273,6 +273,8 @@ class LMNN(ReferenceMixin, TargetMetric):
             value = on_maps(objective, ridge=ridge)(start.ravel())[0]
             result = Result(start.ravel(), value, 0, True, "y has only one class", (value,))
             return Solution(start, objective.theta, result)
+        # The first evaluation of the solver then uses the pairs that this one found.
+        initial = sharp_objective(objective, start, ridge, solver, estimate=np.nan)
         L, done, history = problem.start, 0, list[float]()
         for passes_left in range(self.n_passes, 0, -1):
             if history:
@@ -296,7 +298,7 @@ class LMNN(ReferenceMixin, TargetMetric):
             if solution.result.reason == STOPPED_BY_CALLBACK:
                 break
         self._set_targets(problem.objective)
-        history[0] = sharp_objective(objective, start, ridge, solver, estimate=history[0])
+        history[0] = history[0] if np.isnan(initial) else initial
         result = replace(solution.result, n_iter=done, history=tuple(history))
         if result.reason == max_iter_reached(limit):
             result = replace(result, reason=max_iter_reached(self.max_iter))

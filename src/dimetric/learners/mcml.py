@@ -31,6 +31,7 @@ class MCMLRule(Rule):
     fast = staticmethod(mcml)
     tile = staticmethod(mcml_tile)
     is_convex = True
+    halves = True
 
     def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
         """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""

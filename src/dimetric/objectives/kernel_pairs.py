@@ -33,10 +33,12 @@ class KernelPairs:
         Points.
     V : ndarray of shape (n, m)
         Matrix that is multiplied by the Laplacian.
+    half : bool, default=False
+        See :func:`dimetric.objectives.fast_paths.weighted_product`.
     """
 
-    def __init__(self, Z: np.ndarray, V: np.ndarray) -> None:
-        self._pairs, self._dtype = AllPairs(Z, V, upper=True), Z.dtype
+    def __init__(self, Z: np.ndarray, V: np.ndarray, *, half: bool = False) -> None:
+        self._pairs, self._dtype = AllPairs(Z, V, upper=True, half=half), Z.dtype
         self._lowest = 2 * EXPONENT_FRACTION * float(np.log(np.finfo(Z.dtype).tiny))
         # Smaller sums have lost digits to the smallest exponent.
         self.smallest_sum = float(np.exp(self._lowest / 2))

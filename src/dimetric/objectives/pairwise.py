@@ -1,6 +1,7 @@
 """Objectives over all pairs of samples that have labels or other targets."""
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import array_api_compat as compat
@@ -16,6 +17,7 @@ from dimetric.supervision.labels import sum_of_pair_weights
 MAX_FLOAT32_ERROR = 1e-3  # largest rounding error of a squared distance in float32
 MAX_APPROXIMATION_ERROR = 1e-4  # the same for an approximation of a float64 objective
 MIN_SAMPLES_FOR_APPROXIMATION = 500  # with fewer samples, float32 saves little time
+WHITENING_RIDGE = 1e-6  # relative to the variance of each feature
 N_TARGET_STRATA = 10  # samples with targets instead of labels are divided into this many strata
 
 
@@ -67,6 +69,45 @@ class PairwiseObjective(SimilarityObjective):
         self.n_terms = rule.n_terms(self.side, self.side) or 1.0
         self.infimum = rule.infimum(self.side, self.side)
         self._single = single
+        # The map, theta and result of the last call of gradient_in_metric().
+        self._last: tuple[Array, np.ndarray, Any] | None = None
+
+    def gradient_in_map(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective and its gradients. See :meth:`Objective.gradient_in_map`.
+
+        With a square map, the gradient in the metric takes no longer. A certificate often needs it
+        at the last map of a solver, so it is kept.
+        """
+        if not self._keeps_gradient(L):
+            return super().gradient_in_map(L, theta)
+        loss, S, dtheta = self.gradient_in_metric(L, theta)
+        return loss, 2 * (L @ S), dtheta
+
+    def gradient_in_metric(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective and its gradients. See :meth:`Objective.gradient_in_metric`."""
+        if not self._keeps_gradient(L):
+            return super().gradient_in_metric(L, theta)
+        last = self._last
+        if last is None or not (np.array_equal(last[0], L) and np.array_equal(last[1], theta)):
+            last = np.copy(L), np.copy(theta), self._scatter(L, theta)
+            self._last = last
+        loss, S, dtheta = last[2]
+        return loss, S, dtheta
+
+    def _scatter(self, L: Array, theta: np.ndarray) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective and its gradients in float64."""
+        if self.rule.fast is None or not self.rule.halves:
+            return super().gradient_in_metric(L, theta)
+        return half_scatter(self.rule, self.points @ L.T, self.points, self.side, theta)
+
+    def _keeps_gradient(self, L: Array) -> bool:
+        """Return whether the gradient at a map may be needed again, and is precise enough."""
+        is_precise = compat.is_numpy_array(self.points) and self.points.dtype == np.float64
+        return is_precise and self.rule.is_convex and L.shape[0] >= L.shape[1]
 
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
@@ -83,7 +124,7 @@ class PairwiseObjective(SimilarityObjective):
             return fast(Z, V, self.side, theta)
         return laplacian_product(self.rule, Z, V, self.side, theta)
 
-    def in_float32(self) -> "_Float32Objective | None":
+    def in_float32(self) -> Objective | None:
         """Return an approximation, if the rule is convex and the samples are in float64.
 
         See :meth:`Objective.in_float32`. Without convexity, small differences in early iterations
@@ -130,7 +171,7 @@ class PairwiseObjective(SimilarityObjective):
         return float(counts @ (counts - 1)) / 2
 
 
-class _Float32Objective(Objective):
+class _Float32Objective(SimilarityObjective):
     """An approximation of a pairwise objective: distances and weights in float32.
 
     The points are mapped and the gradients are computed in float64.
@@ -155,6 +196,69 @@ class _Float32Objective(Objective):
         V32 = Z32 if V is Z else V.astype(np.float32)
         loss, product, dtheta = self._fast(Z32, V32, self._float32_side, theta)
         return loss, product.astype(np.float64), dtheta
+
+    def gradient_in_metric(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective and its gradients. See :meth:`Objective.gradient_in_metric`.
+
+        In any direction of the points, the rounding error is small relative to their variance.
+        """
+        Z = self.points @ L.T
+        Z32 = Z.astype(np.float32)
+        if needs_float64(Z32, MAX_APPROXIMATION_ERROR):
+            return self._exact.gradient_in_metric(L, theta)
+        R, white = self._white
+        rule, side = self._exact.rule, self._float32_side
+        if rule.halves:
+            loss, S, dtheta = half_scatter(rule, Z32, white, side, theta)
+        else:
+            loss, product, dtheta = self._fast(Z32, white, side, theta)
+            S = product.T @ white
+        return loss, R.T @ S.astype(np.float64) @ R, dtheta
+
+    def gradient_in_map(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the objective and its gradients. See :meth:`Objective.gradient_in_map`."""
+        if L.shape[0] < L.shape[1]:
+            return super().gradient_in_map(L, theta)
+        loss, S, dtheta = self.gradient_in_metric(L, theta)
+        return loss, 2 * (L @ S), dtheta
+
+    @cached_property
+    def _white(self) -> tuple[np.ndarray, np.ndarray]:
+        """A matrix R, and the points times its inverse, in float32, which are uncorrelated."""
+        X = self.points
+        S = np.cov(X, rowvar=False, ddof=0).reshape(X.shape[1], -1)
+        variances = np.where(np.diag(S) > 0, np.diag(S), 1.0)
+        R = np.linalg.cholesky(S + WHITENING_RIDGE * np.diag(variances)).T
+        return R, np.linalg.solve(R.T, X.T).T.astype(np.float32, order="C")
+
+    def part(self, max_units: int) -> Objective:
+        """Return the objective of some of the samples, without approximation."""
+        return self._exact.part(max_units)
+
+    def within_class_covariance(self) -> np.ndarray:
+        """Return the within-class covariance of the samples."""
+        return self._exact.within_class_covariance()
+
+    def n_similar(self) -> float:
+        """Return the number of pairs of the same class, or the sum of their weights."""
+        return self._exact.n_similar()
+
+
+def half_scatter(
+    rule: Rule, Z: np.ndarray, X: np.ndarray, side: Side, theta: np.ndarray
+) -> tuple[float, np.ndarray, Any]:
+    """Return the loss, the weighted scatter of the rows of X, and dtheta, by half of the products.
+
+    The rule has ``halves``.
+    """
+    assert rule.fast is not None
+    loss, product, dtheta = rule.fast(Z, X, side, theta, half=True)
+    S = X.T @ product
+    return loss, (S + S.T) / 2, dtheta
 
 
 def within_class_covariance(points: Array, labels: np.ndarray) -> np.ndarray:

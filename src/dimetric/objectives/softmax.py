@@ -213,13 +213,13 @@ def mlkr(
 
 
 def mcml(
-    Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
+    Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray, *, half: bool = False
 ) -> tuple[float, np.ndarray, float]:
     """Return the loss, Laplacian product and 0 for ``learners.mcml.MCMLRule``."""
     starts = side.class_starts
     sizes = np.diff(starts)
     is_anchor = np.repeat(sizes > 1, sizes)[:, None]
-    loss, product = _mcml_pushes(Z, V, side, is_anchor)
+    loss, product = _mcml_pushes(Z, V, side, is_anchor, half)
     # The second term is the scatter within each class, which is linear in M.
     for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True):
         members = slice(start, start + size)
@@ -235,11 +235,11 @@ def mcml(
 
 
 def _mcml_pushes(
-    Z: np.ndarray, V: np.ndarray, side: Side, is_anchor: np.ndarray
+    Z: np.ndarray, V: np.ndarray, side: Side, is_anchor: np.ndarray, half: bool
 ) -> tuple[float, np.ndarray]:
     """Return the logarithms of the sums of exponentials, and their Laplacian product."""
     if side.weights is None and len(Z) >= MIN_SAMPLES_FOR_KERNEL:
-        kernel = KernelPairs(Z, V)
+        kernel = KernelPairs(Z, V, half=half)
         sums = kernel.sums()
         if np.all(sums >= kernel.smallest_sum):
             is_anchor = is_anchor[:, 0]
@@ -253,7 +253,7 @@ def _mcml_pushes(
         factors[rows] = _weighted(np.where(is_anchor[rows], -1 / total, 0), side, rows)
         return _total(np.where(is_anchor[rows], np.log(total) - shift, 0), side, rows)
 
-    return weighted_product(weigh, Z, V, row_factors=factors)[:2]
+    return weighted_product(weigh, Z, V, row_factors=factors, half=half)[:2]
 
 
 def _add_weighted_pulls(

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from dimetric._arrays.namespaces import asarray_like
+from dimetric._arrays.validation import ignoring_overflow
 from dimetric.learners._fitting.functions import loss_over
 from dimetric.learners._fitting.problem import (
     MapCallback,
@@ -16,7 +18,7 @@ from dimetric.learners._fitting.problem import (
 )
 from dimetric.objectives.margins.bounds import MarginBounds
 from dimetric.objectives.margins.objective import pull_scale
-from dimetric.objectives.objective import Ridge, Smoothable, on_maps
+from dimetric.objectives.objective import Ridge, Smoothable, ridge_penalty
 from dimetric.solvers import Result, Solver
 from dimetric.solvers.result import LINE_SEARCH_FAILED, max_iter_reached
 
@@ -81,7 +83,10 @@ def solve_in_stages(
         value = sharp_objective(objective, L, ridge, solver, estimate=result.value)
         done, history = done + result.n_iter, [*history, *result.history]
         if bounds is not None:
-            bounds.add(L, width or STAGES[0][0])
+            if width:
+                bounds.add_last(L, width, stage.objective)
+            else:
+                bounds.add(L, STAGES[0][0])
             certificate = bounds.certificate(value, L)
             is_tight = certificate.gap <= TIGHT_GAP_RATIO * max(1.0, value)
         is_sharp = result.value - value <= MAX_SMOOTHING_ERROR_IN_TOLS * tol * max(1.0, value)
@@ -96,10 +101,12 @@ def solve_in_stages(
     return Solution(L, solution.theta, result, certificate)
 
 
+@ignoring_overflow()  # as in on_maps
 def sharp_objective(
     objective: Smoothable, L: np.ndarray, ridge: Ridge, solver: Solver, *, estimate: float
 ) -> float:
     """Return the objective without smoothing, or the estimate if evaluation takes too long."""
     if solver.uses_batches and objective.n_terms > MAX_TERMS_EVALUATED:
         return estimate
-    return on_maps(objective, ridge=ridge)(L.ravel())[0]
+    loss, _ = objective.value(asarray_like(L, objective.points), objective.theta)
+    return loss / objective.n_terms + ridge_penalty(L, ridge)

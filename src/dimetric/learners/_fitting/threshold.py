@@ -9,17 +9,29 @@ from dimetric.learners._fitting.start import MAX_SAMPLES_FOR_RESCALING
 from dimetric.objectives.objective import Objective
 
 SLOPE_TOL = 1e-6  # one more step of the secant method then makes the slope far smaller
+SOLUTION_TOL = 1e-8  # at a solution, because its gap grows with the slope
+PART_TOL = 1e-3  # for a part of the samples, which has another best threshold anyway
+SLOPE_OF_TANGENT = 1e-6  # larger than rounding errors, and divided by the threshold
 MAX_STEPS = 100  # a few steps are usual
 SLOW = 0.75  # a step is slow if it reduces the slope by a smaller factor
-FIRST_CURVATURE = 0.1  # of the mean loss; a better value is found after the first step
+# The first guess of the curvature. A better value is found after the first step.
+CURVATURE_PER_LOSS, MAX_CURVATURE = 0.3, 0.1
 MIN_PARTS = 2  # the search uses a part of the samples if it is at most 1 / MIN_PARTS of all
 
 
-def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) -> np.ndarray:
+def likeliest_threshold(
+    objective: Objective,
+    L: np.ndarray,
+    theta: np.ndarray,
+    *,
+    slope: float = 0.0,
+    tol: float = SLOPE_TOL,
+) -> np.ndarray:
     """Return the threshold b that minimises the mean loss of a map.
 
     If there are many samples and the initial b is not yet good, a part of the samples gives an
-    estimate of b and of the curvature, so that a few evaluations with all samples suffice.
+    estimate of b and of the curvature, so that a few evaluations with all samples suffice. If the
+    objective has an approximation, the search uses it until its slope is small.
 
     Parameters
     ----------
@@ -29,15 +41,37 @@ def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) 
         The map.
     theta : ndarray of shape (1,)
         Initial value of b.
+    slope : float, default=0.0
+        Slope of the mean loss at the threshold. The minimum has a slope of 0.
+    tol : float, default=1e-6
+        Largest error of the slope before the last step.
     """
-    search = _ThresholdSearch(objective, L, float(theta[0]))
+    coarse = objective.in_float32()
+    first_tol = tol if coarse is None else max(tol, SLOPE_TOL)
+    search = _ThresholdSearch(coarse or objective, L, float(theta[0]), slope, tol=first_tol)
     search.step()
     if len(objective.strata) >= MIN_PARTS * MAX_SAMPLES_FOR_RESCALING and not search.is_done():
-        part = _ThresholdSearch(objective.part(MAX_SAMPLES_FOR_RESCALING), L, float(theta[0]))
+        part_of_samples = objective.part(MAX_SAMPLES_FOR_RESCALING)
+        part = _ThresholdSearch(part_of_samples, L, float(theta[0]), slope, tol=PART_TOL)
         part.run()
         search.continue_from(part)
     search.run()
+    if coarse is not None:
+        exact = _ThresholdSearch(objective, L, search.b, slope, tol=tol)
+        exact.curvature = search.curvature
+        exact.run()
+        search = exact
     return np.asarray([search.b])
+
+
+def threshold_of_tangent(objective: Objective, L: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """Return a threshold near the best one of a map, at which rounding makes no slope negative.
+
+    A negative slope makes a lower bound of the objective much worse. The parameters are those of
+    :func:`likeliest_threshold`.
+    """
+    slope = SLOPE_OF_TANGENT / (1 + abs(float(theta[0])))
+    return likeliest_threshold(objective, L, theta, slope=slope)
 
 
 def loss_at_threshold(
@@ -59,13 +93,21 @@ class _ThresholdSearch:
     known, a long step is taken instead.
     """
 
-    def __init__(self, objective: Objective, L: np.ndarray, b: float) -> None:
-        self._objective, self._map = objective, L
+    def __init__(
+        self,
+        objective: Objective,
+        L: np.ndarray,
+        b: float,
+        slope: float = 0.0,
+        *,
+        tol: float = SLOPE_TOL,
+    ) -> None:
+        self._objective, self._map, self._slope = objective, L, slope
         # Rounding errors of float32 hide smaller slopes.
-        self._tol = max(SLOPE_TOL, eps(objective.points))
+        self._tol = max(tol, eps(objective.points))
         self._low, self._high = -np.inf, np.inf
         self._last: tuple[float, float] | None = None  # the last b and its slope
-        self.b, self.curvature = b, FIRST_CURVATURE
+        self.b, self.curvature = b, 0.0  # not yet known
 
     def is_done(self) -> bool:
         """Return whether the slope at the last b was small, or not a number."""
@@ -90,7 +132,10 @@ class _ThresholdSearch:
     def step(self) -> None:
         """Evaluate the slope at b, and choose the next b."""
         b, last = self.b, self._last
-        _, slope = loss_at_threshold(self._objective, self._map, np.asarray([b]))
+        loss, slope = loss_at_threshold(self._objective, self._map, np.asarray([b]))
+        slope -= self._slope
+        if not self.curvature:  # a first guess
+            self.curvature = min(MAX_CURVATURE, CURVATURE_PER_LOSS * loss or MAX_CURVATURE)
         if slope > 0:
             self._high = min(self._high, b)
         else:

@@ -1,5 +1,6 @@
 """Lower bounds of LMNN's objective, which bound how far a map is from the optimum."""
 
+import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import asarray_like, eps, namespace, to_host
@@ -10,6 +11,7 @@ from dimetric.objectives.triton.support import runs_kernels
 from dimetric.solvers.certificates import Certificate, certify_by_lower_bound, gap_from_lower_bound
 
 ROUNDING_FACTOR = 64  # rounding errors of sums, in units of the precision
+MIN_SPREAD = 1e-3  # of a direction, relative to the largest
 FAR_FACTOR = 1e4  # scale of the map in free directions, relative to the distances to targets
 
 
@@ -54,7 +56,8 @@ class MarginBounds:
         spreads = np.where(spreads > 0, spreads, 1.0)
         self._E, Q = E * spreads, Q / spreads / spreads[:, None]
         self._ridge = least_penalty(ridge, self._E) if isinstance(ridge, np.ndarray) else ridge * Q
-        points = X @ asarray_like(B / spreads, X)
+        self._B = B / spreads
+        points = X @ asarray_like(self._B, X)
         self._objective = objective.with_points(points)
         P = self._objective.pull_matrix() + self._ridge
         eigenvalues, V = np.linalg.eigh(P)
@@ -69,7 +72,23 @@ class MarginBounds:
         is_single = self._precision > eps(X) and runs_kernels(X, single=True)
         self._single = is_single and bool(pulled.all())
         self._objective = objective.with_points(points, single=self._single)
+        # Gradients at the samples are precise enough unless some directions vary much less.
+        is_precise = compat.is_numpy_array(X) and self._precision == eps(X)
+        is_precise = is_precise and np.min(spreads) > MIN_SPREAD * np.max(spreads)
+        self._converts = bool(is_precise and pulled.all())
         self._bounds: list[tuple[float, np.ndarray]] = []
+
+    def add_last(self, L: np.ndarray, width: float, smooth: Smoothable) -> None:
+        """Add the bound from the slopes at the map that a solver has evaluated last.
+
+        `smooth` is the objective that was evaluated. Its hinges have a smooth part of this width.
+        """
+        if not self._converts:
+            self.add(L, width)
+            return
+        _, S, slopes = smooth.gradient_in_metric(L, smooth.theta)
+        G = self._B.T @ (S / smooth.n_terms) @ self._B
+        self._bounds.append((float(slopes) / smooth.n_terms, (G + G.T) / 2 + self._ridge))
 
     def add(self, L: np.ndarray, width: float) -> None:
         """Add the bound from the slopes at a map. The hinges have a smooth part of this width."""

@@ -25,12 +25,15 @@ from dimetric.objectives.listed import Graph
 from dimetric.objectives.margins.tiles import ImpostorSearch, LowerBounds, over_tile_rows, tiles
 from dimetric.objectives.side import Side
 
-SLACK = 0.1  # relative to the mean radius; chosen by experiment
+# Slack relative to the mean radius, chosen by experiment. If the points move by more between two
+# evaluations, the next list is unlikely to be used at other points, and the least slack, which
+# allows for rounding errors, makes it short.
+SLACK, LEAST_SLACK = 0.1, 1e-4
 # Limits on the number of pairs in a list. With more pairs, tiles of all pairs are faster.
 MAX_PAIRS, MAX_PAIRS_PER_SAMPLE, MAX_FRACTION = 2**20, 16, 1 / 128
-# A list with slack is searched for if it is likely to have few pairs: if the number of impostors is
-# at most this fraction of the limit.
-FEW = 1 / 8
+# A list is searched for if the last evaluation found at most this fraction of the limit. Only then,
+# the next list may have the whole slack.
+FEW = 1 / 2
 # If the impostors are more than this fraction of all pairs, all pairs are added without a search.
 MANY = 1 / 16
 SAFETY = 0.999  # allows for rounding errors of the distances that the points have moved
@@ -46,6 +49,8 @@ class PairList:
         The points at which the pairs were found.
     bounds : ndarray of shape (n,)
         Distance of each point up to which its pairs are in the list.
+    slack : float
+        The part of these distances that allows for movements.
     samples, impostors : ndarray of shape (m,)
         The pairs.
     graph : Graph
@@ -54,19 +59,19 @@ class PairList:
 
     points: np.ndarray
     bounds: np.ndarray
+    slack: float
     samples: np.ndarray
     impostors: np.ndarray
     graph: Graph
 
-    def covers(self, Z: np.ndarray, radii: np.ndarray) -> bool:
-        """Return whether the list contains all pairs whose distance is below the radius."""
+    def needed_slack(self, Z: np.ndarray, radii: np.ndarray) -> float:
+        """Return the slack with which the list would contain all pairs within the radii."""
         if Z.shape != self.points.shape:
-            return False
+            return np.inf
         moved = Z - self.points
         moves = np.sqrt(np.einsum("ij,ij->i", moved, moved))
-        room = self.bounds - radii - moves
-        # Written so that NaN fails the comparison.
-        return bool(SAFETY * room.min(initial=np.inf) >= moves.max(initial=0.0))
+        missing = float(np.max(radii + moves - self.bounds, initial=-np.inf))
+        return self.slack + missing + float(moves.max(initial=0.0)) / SAFETY
 
 
 class KeptPairs:
@@ -77,7 +82,9 @@ class KeptPairs:
         self._target_rows = np.empty((0, 2), np.int64)  # pairs of a sample and a target
         self._target_graph: Graph | None = None
         self._n, self._most = 0, 0  # number of samples, and largest number of pairs in a list
+        self._moves_little = False  # whether the list was used for other points than its own
         self._are_few = True  # whether the last evaluation found few impostors
+        self._last_size = 0.0  # number of pairs in the last list, or of impostors
         self.are_many = False  # whether it found so many that a search takes longer than it saves
 
     def within(
@@ -99,24 +106,32 @@ class KeptPairs:
             Number of points.
         """
         radii = np.sqrt(np.maximum(reach, 0.0, dtype=np.float64))
-        if self._list is not None and self._list.covers(Z, radii):
+        slack = SLACK * float(np.mean(radii))
+        needed = np.inf if self._list is None else self._list.needed_slack(Z, radii)
+        # Written so that NaN fails the comparison.
+        if self._list is not None and needed <= self._list.slack:
+            self._moves_little = self._moves_little or needed > LEAST_SLACK / SLACK * slack
             return self._list
+        moves_little, self._moves_little = self._moves_little or needed <= slack, False
         self._list = None
         if self._are_few:
             n = self._n = len(Z)
             self._most = min(MAX_PAIRS, MAX_PAIRS_PER_SAMPLE * n + int(MAX_FRACTION * n * n))
-            bounds = radii + SLACK * float(np.mean(radii))
+            has_slack = moves_little and self._last_size <= FEW * self._most
+            slack = slack if has_slack else LEAST_SLACK / SLACK * slack
+            bounds = radii + slack
             # Samples without targets have no impostors.
             found = _pairs_within(Z, np.where(reach > 0, bounds**2, -1.0), side, self._most)
             self._are_few = found is not None
             if found is not None:
+                self._last_size = len(found[0])
                 rows = np.concatenate([self._to_targets(targets), np.stack(found, axis=1)])
-                self._list = PairList(Z, bounds, *found, Graph(rows, n_points))
+                self._list = PairList(Z, bounds, slack, *found, Graph(rows, n_points))
         return self._list
 
     def note_impostors(self, number: float) -> None:
         """Note the number of impostors, which decides how the next evaluation searches for them."""
-        self._are_few = number <= FEW * self._most
+        self._are_few, self._last_size = number <= FEW * self._most, number
         self.are_many = number > MANY * self._n**2
 
     def target_graph(self, targets: np.ndarray, n_points: int) -> Graph:

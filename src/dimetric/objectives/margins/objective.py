@@ -14,7 +14,7 @@ The terms of the first sum are called pulls, those of the second sum pushes. h i
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,11 +27,13 @@ from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.impostors import PushSums, sum_pushes
 from dimetric.objectives.margins.kept_pairs import KeptPairs
 from dimetric.objectives.margins.targets import in_user_order
-from dimetric.objectives.objective import Ridge, Smoothable, ridge_matrix
+from dimetric.objectives.objective import Objective, Ridge, Smoothable, ridge_matrix
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 
 ROUNDING_FACTOR = 64  # a feature with a spread of fewer units of rounding counts as constant
+KEPT_WIDTH = 0.1  # pairs are kept for hinges with smooth parts up to this width
+MIN_SAMPLES_FOR_FLOAT32 = 1000  # with fewer samples, few of the operations take less time
 PRECONDITIONER_RIDGE = 1e-3  # relative to the mean eigenvalue; chosen by experiment
 
 
@@ -67,6 +69,7 @@ class MarginRule(Rule):
     width: float
     weights: Array | None = None
     kept_pairs: KeptPairs = field(default_factory=KeptPairs, repr=False, compare=False)
+    is_convex: ClassVar[bool] = True
 
     def n_terms(self, rows: Side, columns: Side) -> float:
         """Return the number of samples, or the sum of their weights."""
@@ -114,7 +117,7 @@ class MarginRule(Rule):
         thresholds = np.where(exists, 1 + near, -1 - self.width).astype(Z.dtype)
         weights, counts = self._fast_weights(side, Z.dtype)
         pushes = Z[:n], thresholds, self.width, weights, counts
-        reach = thresholds.max(axis=1) + self.width / 2
+        reach = thresholds.max(axis=1) + max(self.width, KEPT_WIDTH) / 2
         pairs = self.kept_pairs.within(Z[:n], reach, targets, side, len(Z))
         if pairs is None:
             V1 = np.hstack([V[:n], np.ones_like(V[:n, :1])])  # the last column yields the degrees
@@ -220,6 +223,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
         """Return the same objective with another width of the hinges' smooth part."""
         other = copy(self)
         other.width, other.rule = width, replace(self.rule, width=width)
+        other._last = None
         return other
 
     def with_targets(
@@ -227,6 +231,10 @@ class MarginObjective(PairwiseObjective, Smoothable):
     ) -> "MarginObjective":
         """Return the same objective with other targets."""
         return self._changed(self.points, targets, weights, order=self.order)
+
+    def in_float32(self) -> Objective | None:
+        """Return an approximation, if there are many samples. See :meth:`Objective.in_float32`."""
+        return super().in_float32() if len(self.targets) >= MIN_SAMPLES_FOR_FLOAT32 else None
 
     def has_targets_of(self, other: "MarginObjective") -> bool:
         """Return whether both objectives have the same targets with the same weights."""
