@@ -257,7 +257,7 @@ def _covariance(scatter: Array, n: float, d: int, alpha: float) -> Array:
 def _whitening(S: Array, X: Array, alpha: float) -> Array:
     by_feature = S.shape[1] == X.shape[1]
     if alpha > 0:
-        T, _ = whitening(S, is_root=False, by_feature=by_feature)
+        T, _ = whitening(S, is_root=False, by_feature=by_feature, triangular=True)
     else:
         rounding = rounding_bounds(X)
         rounding = rounding if by_feature else namespace(rounding).max(rounding)
