@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
-import scipy.linalg
 
-from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
+from dimetric.kernels._eigenpairs import centred_eigenpairs, is_iterative
 from dimetric.kernels._factor import (
     SAMPLES_IDENTICAL,
     Lift,
@@ -32,13 +31,6 @@ from dimetric.kernels._factor import (
     row_means,
 )
 from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction
-from dimetric.linalg.classical_scaling import (
-    DENSE_SAMPLES,
-    MIN_SAMPLES_PER_COORDINATE,
-    Product,
-    centred_product,
-)
-from dimetric.linalg.krylov import LargestEigenpairs, largest_eigenvectors
 from dimetric.linalg.principal_axes import axes_from_moments
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.linalg.scatter import Moments
@@ -111,6 +103,9 @@ def cholesky_coordinates(
     max_rank = None if k is None else PIVOTS_PER_COORDINATE * k
     factored = factor(to_host(K), definite=definite, max_rank=max_rank, weights=weights)
     F = factored.F
+    if definite and k is not None and k < F.shape[1] and len(F) <= PIVOTS_PER_COORDINATE * k:
+        # The span of the pivots is that of all samples, and K is as small as the scatter of F.
+        return _coordinates_of_eigenvectors(K, k, definite, weights)
     squared_norms = _squared_norms(F, weights)
     rank, total, V = F.shape[1], float(np.sum(squared_norms)), None
     if k is not None and k < rank:
@@ -128,16 +123,6 @@ def cholesky_coordinates(
         compute=lambda: asarray_like(F, K, dtype=_float64(K)),
         eigenvalue_sum=total,
     )
-
-
-def is_iterative(n_components: float | None, n: int) -> bool:
-    """Return whether principal coordinates are computed iteratively, by products with K only.
-
-    This is faster than a decomposition of K for a few coordinates of many samples.
-    """
-    if not isinstance(n_components, Integral):
-        return False
-    return n > DENSE_SAMPLES and n >= MIN_SAMPLES_PER_COORDINATE * n_components
 
 
 def pca_coordinates(
@@ -232,7 +217,7 @@ def _coordinates_of_eigenvectors(
     """
     roots = None if weights is None else np.sqrt(weights)
     entries, noise = K.tiles if isinstance(K, PackedSymmetric) else K, _noise(K, weights)
-    eigenpairs = _eigenpairs(K, k, weights, max(EIGENVECTOR_TOL, eps(entries) / 100), noise)
+    eigenpairs = centred_eigenpairs(K, k, weights, max(EIGENVECTOR_TOL, eps(entries) / 100), noise)
     mean, largest = row_means(K, weights), float(eigenpairs.values[0])
     if not definite:  # a negative Ritz value implies a negative eigenvalue
         check_eigenvalues(eigenpairs.smallest, largest, noise)
@@ -259,51 +244,6 @@ def _coordinates_of_eigenvectors(
         eigenvalue_sum=max(total, float(np.sum(values))),
         eigenvalues=values,
     )
-
-
-def _eigenpairs(
-    K: Array | PackedSymmetric, k: int, weights: np.ndarray | None, tol: float, noise: float
-) -> LargestEigenpairs:
-    r"""Return the k largest eigenpairs of :math:`W^{1/2} J K J^T W^{1/2}`.
-
-    The smallest eigenvalue is estimated by iterations only. Otherwise it is set to 0.
-    """
-    n = K.shape[0]
-    if isinstance(K, PackedSymmetric) or is_iterative(k, n):
-        with one_blas_thread():  # the products use their own threads, and the other work is small
-            product = centred_product(K)
-            if weights is not None:
-                product = _weighted_product(product, weights)
-            return largest_eigenvectors(product, n, k, tol=tol, noise=noise)
-    p = np.full(n, 1 / n) if weights is None else weights / np.sum(weights)
-    A = np.array(to_host(K), dtype=np.float64)
-    for _ in range(2):  # the second time removes the rounding errors of the means
-        mean = A @ p
-        A -= mean - p @ mean / 2
-        A -= (mean - p @ mean / 2)[:, None]
-    if weights is not None:
-        A *= np.sqrt(weights)
-        A *= np.sqrt(weights)[:, None]
-    values, V = scipy.linalg.eigh(
-        A, subset_by_index=(n - k, n - 1), overwrite_a=True, check_finite=False
-    )
-    return LargestEigenpairs(values[::-1], fixed_signs(V[:, ::-1].T), 0.0)
-
-
-def _weighted_product(centred: Product, weights: np.ndarray) -> Product:
-    r"""Return a function that maps V to :math:`W^{1/2} J K J^T W^{1/2} V`.
-
-    `centred` is the product with K after centring without weights, which does not change
-    :math:`J K J^T`.
-    """
-    roots, p = np.sqrt(weights)[:, None], weights / np.sum(weights)
-
-    def product(V: np.ndarray) -> np.ndarray:
-        U = roots * V
-        KU = centred(U - p[:, None] * U.sum(axis=0))
-        return roots * (KU - p @ KU)
-
-    return product
 
 
 def _squared_norms(F: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
