@@ -21,7 +21,7 @@ import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
-from dimetric.kernels._eigenpairs import centred_eigenpairs, is_iterative
+from dimetric.kernels._eigenpairs import MAX_FULL_EIGH_SIZE, centred_eigenpairs, is_iterative
 from dimetric.kernels._factor import (
     SAMPLES_IDENTICAL,
     Lift,
@@ -31,6 +31,7 @@ from dimetric.kernels._factor import (
     row_means,
 )
 from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction
+from dimetric.linalg.krylov import LargestEigenpairs
 from dimetric.linalg.principal_axes import axes_from_moments
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.linalg.scatter import Moments
@@ -144,6 +145,9 @@ def pca_coordinates(
         return _coordinates_of_eigenvectors(K, int(n_components or 0), definite, weights)
     factored = factor(to_host(K), definite=definite, weights=weights)
     F = factored.F
+    n, rank = F.shape
+    if definite and n_components is None and n <= MAX_FULL_EIGH_SIZE and 2 * rank > n:
+        return _coordinates_of_eigenvectors(K, None, definite, weights)  # without products of F
     moments = Moments.of_all(F, weights=weights, root=False)
     values, V = principal_axes(moments, n_components, _noise(K, weights))
     scores = V @ F.T
@@ -208,16 +212,22 @@ def landmark_coordinates(
 
 
 def _coordinates_of_eigenvectors(
-    K: Array | PackedSymmetric, k: int, definite: bool, weights: np.ndarray | None
+    K: Array | PackedSymmetric, k: int | None, definite: bool, weights: np.ndarray | None
 ) -> Coordinates:
     r"""Return the first k principal coordinates, computed from eigenvectors of the centred K.
+
+    If k is None, return all coordinates that are not rounding errors.
 
     With weights in the diagonal matrix W, they are computed from the eigenvectors V of
     :math:`W^{1/2} J K J^T W^{1/2}`. The coordinates are :math:`W^{-1/2} V \Lambda^{1/2}`.
     """
     roots = None if weights is None else np.sqrt(weights)
     entries, noise = K.tiles if isinstance(K, PackedSymmetric) else K, _noise(K, weights)
-    eigenpairs = centred_eigenpairs(K, k, weights, max(EIGENVECTOR_TOL, eps(entries) / 100), noise)
+    tol, n = max(EIGENVECTOR_TOL, eps(entries) / 100), K.shape[0]
+    eigenpairs = centred_eigenpairs(K, k or n, weights, tol, noise)
+    if k is None:
+        k = _numerical_rank(eigenpairs.values, noise)
+        eigenpairs = LargestEigenpairs(eigenpairs.values[:k], eigenpairs.V[:k], 0.0)
     mean, largest = row_means(K, weights), float(eigenpairs.values[0])
     if not definite:  # a negative Ritz value implies a negative eigenvalue
         check_eigenvalues(eigenpairs.smallest, largest, noise)
@@ -256,6 +266,11 @@ def _noise(K: Array | PackedSymmetric, weights: np.ndarray | None) -> float:
     return eigenvalue_noise(K) * (1.0 if weights is None else float(np.max(weights)))
 
 
+def _numerical_rank(values: np.ndarray, noise: float) -> int:
+    """Return the number of eigenvalues that are not rounding errors."""
+    return int(np.sum(values > max(noise, len(values) * 2.0**-52 * values[0])))
+
+
 def principal_axes(
     moments: Moments, n_components: float | None, noise: float
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -263,8 +278,7 @@ def principal_axes(
     p = moments.spread.shape[0]
     axes = axes_from_moments(moments, p)
     values = axes.s**2
-    rank = int(np.sum(values > max(noise, p * 2.0**-52 * values[0])))
-    k = rank
+    k = rank = _numerical_rank(values, noise)
     if isinstance(n_components, Integral):
         k = int(n_components)
     elif n_components is not None:
