@@ -11,6 +11,7 @@ tied, those that come first in the order of coordinates are chosen.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -41,15 +42,27 @@ class Shares:
         return np.arange(len(self.rows)) - starts[np.cumsum(is_first) - 1]
 
 
-def tolerances(X: Array, distances: np.ndarray) -> np.ndarray:
-    """Return the tolerance of a distance of each row of X. See :mod:`dimetric.neighbors.ties`.
+@dataclass(frozen=True)
+class TieTolerance:
+    """The tolerance of distances from each of n samples. See :mod:`dimetric.neighbors.ties`.
 
-    X may contain mapped samples, so the tolerance includes the errors of maps.
+    The samples may be mapped ones, so the tolerance includes the errors of maps.
     """
-    centred = X - namespace(X).mean(X, axis=0)
-    norms = to_host(squared_norms(X)).astype(np.float64) ** 0.5
-    spread = float(np.median(to_host(squared_norms(centred)))) ** 0.5
-    return np.asarray(tie_tolerance(distances, X, norms, spread))
+
+    X: Array
+    norms: np.ndarray  # (n,)
+    spread: float
+
+    @classmethod
+    def of(cls, X: Array) -> Self:
+        """Return the tolerance for samples, the rows of X."""
+        centred = X - namespace(X).mean(X, axis=0)
+        norms = to_host(squared_norms(X)).astype(np.float64) ** 0.5
+        return cls(X, norms, float(np.median(to_host(squared_norms(centred)))) ** 0.5)
+
+    def __call__(self, distances: np.ndarray) -> np.ndarray:
+        """Return the tolerance of a distance of each sample."""
+        return np.asarray(tie_tolerance(distances, self.X, self.norms, self.spread))
 
 
 def shares_of_ties(
