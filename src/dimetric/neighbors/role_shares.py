@@ -17,7 +17,7 @@ import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, namespace, to_host
-from dimetric._arrays.row_order import canonical_order, equal_rows
+from dimetric._arrays.row_order import EqualRows, canonical_order
 from dimetric._arrays.squared_distances import squared_norms
 from dimetric.neighbors.metric_search import distances_between
 from dimetric.neighbors.queries import tie_tolerance
@@ -71,6 +71,7 @@ def shares_of_ties(
     tied: np.ndarray,
     k: int,
     radii: np.ndarray,
+    equal: EqualRows | None,
     *,
     same_class: bool,
 ) -> Shares:
@@ -88,10 +89,11 @@ def shares_of_ties(
         Number of friends or enemies.
     radii : ndarray of shape (n, 2)
         Smallest and largest distance that is tied with the k-th, for each sample.
+    equal : EqualRows or None
+        Groups of equal samples, or None if all samples differ.
     same_class : bool
         Whether to return friends, which have the class of the sample, or enemies.
     """
-    equal = equal_rows(X)
     places = np.arange(len(X)) if equal is None else equal.index
     parts = []
     for c in np.unique(codes[tied]):

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
+from dimetric._arrays.row_order import EqualRows, equal_rows
 from dimetric._warnings import warn
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.neighbors.approximate.log import SearchLog
@@ -132,6 +133,10 @@ class _Samples:
         return EuclideanSearch(self.X)
 
     @cached_property
+    def equal(self) -> EqualRows | None:
+        return equal_rows(to_host(self.X))
+
+    @cached_property
     def tie_tolerance(self) -> TieTolerance:
         return TieTolerance.of(self.X)
 
@@ -169,7 +174,9 @@ def _neighbors(
     tied = np.flatnonzero(next_ <= radii[:, 1])
     if not len(tied):
         return nearest
-    shares = shares_of_ties(to_host(X), codes, tied, k, radii, same_class=role == "friends")
+    shares = shares_of_ties(
+        to_host(X), codes, tied, k, radii, samples.equal, same_class=role == "friends"
+    )
     return _with_shares(nearest, tied, shares)
 
 
