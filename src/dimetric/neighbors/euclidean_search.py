@@ -17,7 +17,6 @@ HOST_BLOCK_QUERIES = 128  # the distances of a block fit into the cache
 # Few points are searched for more queries at once, because calling NumPy takes longer than its work
 # on so few distances.
 MAX_HOST_BLOCK_QUERIES, MIN_HOST_BLOCK_DISTANCES = 512, 2**16
-GATHERED_VALUES = 2**14  # values of candidates that are compared at once, in the cache
 DEVICE_BLOCK_QUERIES = 4096  # large enough to keep a device busy
 
 # A slice of the points, and an optional function that hides some of them: hide(D, rows, columns)
@@ -198,11 +197,9 @@ def _distances_to(X: Array, points: Array, indices: Array) -> Array:
     xp = namespace(X)
     missing = indices < 0
     indices = xp.where(missing, 0, indices)
-    (n, d), found = X.shape, []
-    for ranks in row_blocks(indices.shape[1], max(1, GATHERED_VALUES // (n * d))):
-        chosen = indices[:, ranks]
-        near = xp.take(points, xp.reshape(chosen, (-1,)), axis=0)
-        difference = X[:, None, :] - xp.reshape(near, (*chosen.shape, d))
+    by_rank = []
+    for rank in range(indices.shape[1]):
+        difference = X - xp.take(points, indices[:, rank], axis=0)
         difference = xp.astype(difference, xp.float64, copy=False)
-        found.append(xp.sqrt(xp.sum(difference * difference, axis=2)))
-    return xp.where(missing, xp.inf, xp.concat(found, axis=1))
+        by_rank.append(xp.sqrt(xp.sum(difference * difference, axis=1)))
+    return xp.where(missing, xp.inf, xp.stack(by_rank, axis=1))
