@@ -14,10 +14,12 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import scale
 
 from dimetric import KPCA, PCA
-from dimetric.kernels import Kernel, _coordinates, _function
+from dimetric.kernels import Kernel, _coordinates, _eigenpairs, _function
 from dimetric.kernels._coordinates import cholesky_coordinates, landmark_coordinates
+from dimetric.kernels._eigenpairs import centred_eigenpairs
 from dimetric.kernels._factor import factor
 from dimetric.linalg import classical_scaling
+from dimetric.linalg.spectral import fixed_signs
 
 
 def wine():
@@ -70,7 +72,7 @@ def test_matches_scikit_learn(X, kernel, params, k):
 def test_iterative_solution_matches_the_decomposition(kernel, k, monkeypatch, namespace):
     X = digits(120)
     expected = KPCA(k, kernel=kernel).fit(X)
-    monkeypatch.setattr(_coordinates, "DENSE_SAMPLES", 50)
+    monkeypatch.setattr(_eigenpairs, "DENSE_SAMPLES", 50)
     monkeypatch.setattr(_coordinates, "BLOCK_ENTRIES", 1000)
     monkeypatch.setattr(classical_scaling, "BLOCK_ENTRIES", 1000)
     result = KPCA(k, kernel=kernel).fit(namespace.asarray(X))
@@ -298,7 +300,7 @@ def test_indefinite_kernel_warns_and_uses_the_positive_part(n, k, rng):
 @pytest.mark.filterwarnings("ignore:The kernel is indefinite:UserWarning")
 def test_rounding_errors_of_a_nearly_constant_kernel_are_not_components(dense, k, monkeypatch):
     """Values near 1 are about 0.01 after centring, but their rounding errors are those of 1."""
-    monkeypatch.setattr(_coordinates, "DENSE_SAMPLES", dense)
+    monkeypatch.setattr(_eigenpairs, "DENSE_SAMPLES", dense)
     X = load_iris().data
     kpca = KPCA(k, kernel="sigmoid").fit(X)
     Z = kpca.transform(X)
@@ -429,3 +431,32 @@ def test_equal_eigenvalues_are_all_found():
     with pytest.warns(UserWarning, match="components have no variance"):
         kpca = KPCA(45, kernel=Kernel(gamma=1.0)).fit(X)
     assert_allclose(kpca.eigenvalues_, np.r_[np.full(39, 30.0), np.zeros(6)], atol=1e-8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_coordinates_of_few_samples_are_principal_coordinates(rng, weighted):
+    X = rng.normal(size=(30, 4))
+    K = np.exp(-cdist(X, X, "sqeuclidean") / 4)
+    weights = rng.integers(1, 4, size=30).astype(float) if weighted else None
+    w = np.ones(30) if weights is None else weights
+    J = np.eye(30) - w / w.sum()
+    values, V = np.linalg.eigh(np.sqrt(w)[:, None] * (J @ K @ J.T) * np.sqrt(w))
+    for k in (15, 16, 3):  # 3 coordinates come from the span of 6 pivots instead
+        coordinates = cholesky_coordinates(K, k, definite=True, weights=weights)
+        Z = coordinates.compute()
+        A = coordinates.lift(np.eye(k))
+        assert_allclose(A @ (K - coordinates.mean[:, None]), Z.T, atol=1e-9)
+        if k > 3:
+            expected = (V[:, -k:] * values[-k:]) @ V[:, -k:].T / np.sqrt(np.outer(w, w))
+            assert_allclose(Z @ Z.T, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("k", [3, 20])
+def test_few_and_many_eigenpairs_of_a_small_kernel_agree(rng, k):
+    X = rng.normal(size=(60, 4))
+    K = np.exp(-cdist(X, X, "sqeuclidean") / 4)
+    few = centred_eigenpairs(K, k, None, 1e-9, 0.0)  # LAPACK computes 3 of them, but all for 20
+    J = np.eye(60) - 1 / 60
+    values, V = np.linalg.eigh(J @ K @ J)
+    assert_allclose(few.values, values[::-1][:k], rtol=1e-9)
+    assert_allclose(few.V, fixed_signs(V[:, ::-1][:, :k].T), atol=1e-9)

@@ -52,6 +52,29 @@ def test_whitened_matrix_is_the_identity(ridge, is_root):
     assert reliable
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.7])
+def test_triangular_whitening_gives_the_same_ratios(ridge):
+    T, reliable = whitening(S, is_root=False, ridge=ridge, triangular=True)
+    np.testing.assert_array_equal(T, np.tril(T))
+    np.testing.assert_allclose(T @ (S + ridge * np.eye(6)) @ T.T, np.eye(6), atol=1e-10)
+    assert reliable
+    expected = top_ratio(R[:9], whitening(S, is_root=False, ridge=ridge)[0], 3, is_root=True)
+    for found, value in zip(top_ratio(R[:9], T, 3, is_root=True), expected, strict=True):
+        np.testing.assert_allclose(found, value, rtol=1e-9)
+
+
+def test_ill_conditioned_matrices_have_no_triangular_whitening():
+    noise = np.random.default_rng(1).normal(size=(30, 1))
+    for last in (R[:, :1] + 1e-6 * noise, R[:, :1], np.zeros((30, 1))):
+        B = np.hstack([R, last])
+        for found, expected in zip(
+            whitening(B.T @ B, is_root=False, triangular=True),
+            whitening(B.T @ B, is_root=False),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("is_root", [False, True])
 def test_whitening_drops_null_directions_but_keeps_small_features(is_root):
     def whitened(R):

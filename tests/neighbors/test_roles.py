@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from dimetric._arrays.namespaces import to_host
 from dimetric.neighbors import euclidean_search
-from dimetric.neighbors.roles import enemies, friends
+from dimetric.neighbors.roles import enemies, friends, friends_and_enemies
 
 ignore_missing = pytest.mark.filterwarnings(r"ignore:\d+ of \d+ samples have fewer")
 
@@ -111,3 +111,13 @@ def test_missing_neighbors_are_counted_and_warned_about():
 def test_unsorted_codes_raise():
     with pytest.raises(ValueError, match="codes must be in ascending order"):
         friends(np.arange(3.0)[:, None], np.array([0, 1, 0]), 1)
+
+
+@pytest.mark.parametrize("share_ties", [False, True])
+def test_a_common_search_finds_the_same_friends_and_enemies(rng, share_ties):
+    X, codes = rng.integers(4, size=(60, 2)).astype(float), np.sort(rng.integers(3, size=60))
+    together = friends_and_enemies(X, codes, 3, 2, share_ties=share_ties)
+    apart = friends(X, codes, 3, share_ties=share_ties), enemies(X, codes, 2, share_ties=share_ties)
+    for found, expected in zip(together, apart, strict=True):
+        np.testing.assert_array_equal(found.indices, expected.indices)
+        np.testing.assert_array_equal(found.weights, expected.weights)

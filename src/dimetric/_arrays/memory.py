@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container on Linux
+SMALLEST_MEMORY = 2**24  # bytes that any machine has, so that small arrays need no look at the file
 
 
 def physical_memory() -> float:
@@ -19,6 +20,8 @@ def physical_memory() -> float:
 
 def require_memory(n_bytes: int, what: str, remedy: str) -> None:
     """Raise MemoryError if `n_bytes` exceeds the memory, instead of starting to swap."""
+    if n_bytes <= SMALLEST_MEMORY:
+        return
     available = physical_memory()
     if n_bytes > available:
         raise MemoryError(

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
-import scipy.linalg
 
-from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
+from dimetric.kernels._eigenpairs import MAX_FULL_EIGH_SIZE, centred_eigenpairs, is_iterative
 from dimetric.kernels._factor import (
     SAMPLES_IDENTICAL,
     Lift,
@@ -32,13 +31,7 @@ from dimetric.kernels._factor import (
     row_means,
 )
 from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction
-from dimetric.linalg.classical_scaling import (
-    DENSE_SAMPLES,
-    MIN_SAMPLES_PER_COORDINATE,
-    Product,
-    centred_product,
-)
-from dimetric.linalg.krylov import LargestEigenpairs, largest_eigenvectors
+from dimetric.linalg.krylov import LargestEigenpairs
 from dimetric.linalg.principal_axes import axes_from_moments
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.linalg.scatter import Moments
@@ -111,6 +104,9 @@ def cholesky_coordinates(
     max_rank = None if k is None else PIVOTS_PER_COORDINATE * k
     factored = factor(to_host(K), definite=definite, max_rank=max_rank, weights=weights)
     F = factored.F
+    if definite and k is not None and k < F.shape[1] and len(F) <= PIVOTS_PER_COORDINATE * k:
+        # The span of the pivots is that of all samples, and K is as small as the scatter of F.
+        return _coordinates_of_eigenvectors(K, k, definite, weights)
     squared_norms = _squared_norms(F, weights)
     rank, total, V = F.shape[1], float(np.sum(squared_norms)), None
     if k is not None and k < rank:
@@ -128,16 +124,6 @@ def cholesky_coordinates(
         compute=lambda: asarray_like(F, K, dtype=_float64(K)),
         eigenvalue_sum=total,
     )
-
-
-def is_iterative(n_components: float | None, n: int) -> bool:
-    """Return whether principal coordinates are computed iteratively, by products with K only.
-
-    This is faster than a decomposition of K for a few coordinates of many samples.
-    """
-    if not isinstance(n_components, Integral):
-        return False
-    return n > DENSE_SAMPLES and n >= MIN_SAMPLES_PER_COORDINATE * n_components
 
 
 def pca_coordinates(
@@ -159,6 +145,9 @@ def pca_coordinates(
         return _coordinates_of_eigenvectors(K, int(n_components or 0), definite, weights)
     factored = factor(to_host(K), definite=definite, weights=weights)
     F = factored.F
+    n, rank = F.shape
+    if definite and n_components is None and n <= MAX_FULL_EIGH_SIZE and 2 * rank > n:
+        return _coordinates_of_eigenvectors(K, None, definite, weights)  # without products of F
     moments = Moments.of_all(F, weights=weights, root=False)
     values, V = principal_axes(moments, n_components, _noise(K, weights))
     scores = V @ F.T
@@ -223,16 +212,22 @@ def landmark_coordinates(
 
 
 def _coordinates_of_eigenvectors(
-    K: Array | PackedSymmetric, k: int, definite: bool, weights: np.ndarray | None
+    K: Array | PackedSymmetric, k: int | None, definite: bool, weights: np.ndarray | None
 ) -> Coordinates:
     r"""Return the first k principal coordinates, computed from eigenvectors of the centred K.
+
+    If k is None, return all coordinates that are not rounding errors.
 
     With weights in the diagonal matrix W, they are computed from the eigenvectors V of
     :math:`W^{1/2} J K J^T W^{1/2}`. The coordinates are :math:`W^{-1/2} V \Lambda^{1/2}`.
     """
     roots = None if weights is None else np.sqrt(weights)
     entries, noise = K.tiles if isinstance(K, PackedSymmetric) else K, _noise(K, weights)
-    eigenpairs = _eigenpairs(K, k, weights, max(EIGENVECTOR_TOL, eps(entries) / 100), noise)
+    tol, n = max(EIGENVECTOR_TOL, eps(entries) / 100), K.shape[0]
+    eigenpairs = centred_eigenpairs(K, k or n, weights, tol, noise)
+    if k is None:
+        k = _numerical_rank(eigenpairs.values, noise)
+        eigenpairs = LargestEigenpairs(eigenpairs.values[:k], eigenpairs.V[:k], 0.0)
     mean, largest = row_means(K, weights), float(eigenpairs.values[0])
     if not definite:  # a negative Ritz value implies a negative eigenvalue
         check_eigenvalues(eigenpairs.smallest, largest, noise)
@@ -261,51 +256,6 @@ def _coordinates_of_eigenvectors(
     )
 
 
-def _eigenpairs(
-    K: Array | PackedSymmetric, k: int, weights: np.ndarray | None, tol: float, noise: float
-) -> LargestEigenpairs:
-    r"""Return the k largest eigenpairs of :math:`W^{1/2} J K J^T W^{1/2}`.
-
-    The smallest eigenvalue is estimated by iterations only. Otherwise it is set to 0.
-    """
-    n = K.shape[0]
-    if isinstance(K, PackedSymmetric) or is_iterative(k, n):
-        with one_blas_thread():  # the products use their own threads, and the other work is small
-            product = centred_product(K)
-            if weights is not None:
-                product = _weighted_product(product, weights)
-            return largest_eigenvectors(product, n, k, tol=tol, noise=noise)
-    p = np.full(n, 1 / n) if weights is None else weights / np.sum(weights)
-    A = np.array(to_host(K), dtype=np.float64)
-    for _ in range(2):  # the second time removes the rounding errors of the means
-        mean = A @ p
-        A -= mean - p @ mean / 2
-        A -= (mean - p @ mean / 2)[:, None]
-    if weights is not None:
-        A *= np.sqrt(weights)
-        A *= np.sqrt(weights)[:, None]
-    values, V = scipy.linalg.eigh(
-        A, subset_by_index=(n - k, n - 1), overwrite_a=True, check_finite=False
-    )
-    return LargestEigenpairs(values[::-1], fixed_signs(V[:, ::-1].T), 0.0)
-
-
-def _weighted_product(centred: Product, weights: np.ndarray) -> Product:
-    r"""Return a function that maps V to :math:`W^{1/2} J K J^T W^{1/2} V`.
-
-    `centred` is the product with K after centring without weights, which does not change
-    :math:`J K J^T`.
-    """
-    roots, p = np.sqrt(weights)[:, None], weights / np.sum(weights)
-
-    def product(V: np.ndarray) -> np.ndarray:
-        U = roots * V
-        KU = centred(U - p[:, None] * U.sum(axis=0))
-        return roots * (KU - p @ KU)
-
-    return product
-
-
 def _squared_norms(F: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """Return the weighted sum of squares of each column."""
     return np.sum(F * F, axis=0) if weights is None else weights @ (F * F)
@@ -316,6 +266,11 @@ def _noise(K: Array | PackedSymmetric, weights: np.ndarray | None) -> float:
     return eigenvalue_noise(K) * (1.0 if weights is None else float(np.max(weights)))
 
 
+def _numerical_rank(values: np.ndarray, noise: float) -> int:
+    """Return the number of eigenvalues that are not rounding errors."""
+    return int(np.sum(values > max(noise, len(values) * 2.0**-52 * values[0])))
+
+
 def principal_axes(
     moments: Moments, n_components: float | None, noise: float
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -323,8 +278,7 @@ def principal_axes(
     p = moments.spread.shape[0]
     axes = axes_from_moments(moments, p)
     values = axes.s**2
-    rank = int(np.sum(values > max(noise, p * 2.0**-52 * values[0])))
-    k = rank
+    k = rank = _numerical_rank(values, noise)
     if isinstance(n_components, Integral):
         k = int(n_components)
     elif n_components is not None:

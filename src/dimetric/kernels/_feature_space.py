@@ -21,10 +21,10 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric.kernels._coordinates import (
     Coordinates,
     cholesky_coordinates,
-    is_iterative,
     landmark_coordinates,
     pca_coordinates,
 )
+from dimetric.kernels._eigenpairs import is_iterative
 from dimetric.kernels._function import KernelFunction, check_precomputed, check_symmetric
 from dimetric.kernels._landmarks import first_of_equals, kmeans_landmarks, landmark_rows
 from dimetric.kernels.kernel import Kernel

@@ -12,7 +12,7 @@ from dimetric.kernels.kernelized import KernelizedMetric
 from dimetric.learners.anmm import ANMM
 from dimetric.linalg.spectral import top_eigenvectors
 from dimetric.neighbors.approximate.log import SearchLog
-from dimetric.neighbors.roles import enemies, friends
+from dimetric.neighbors.roles import friends_and_enemies
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Supervision, checked_labels, weights_of
 
@@ -133,11 +133,9 @@ class KANMM(KernelizedMetric):
         labels = checked_labels(supervision)
         order = np.argsort(labels.codes, kind="stable")
         labels = labels.reordered(order)
-        codes = labels.codes
         Z, K = (take_rows(a, order) for a in (coordinates.compute(), self._reference_kernel(X)))
-        search = SearchLog(self.search)
-        near = friends(Z, codes, self.n_friends, share_ties=True, search=search)
-        far = enemies(Z, codes, self.n_enemies, share_ties=True, search=search)
+        search, numbers = SearchLog(self.search), (self.n_friends, self.n_enemies)
+        near, far = friends_and_enemies(Z, labels.codes, *numbers, share_ties=True, search=search)
         S, C = (role.difference_scatter(K, labels.weights, root=False) for role in (far, near))
         values, A = top_eigenvectors(S - C, k)
         self.components_, self.offset_ = asarray_like(A, X), asarray_like(coordinates.mean, X)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from sklearn.base import BaseEstimator
 
 from dimetric._arguments import ArgumentErrorMixin
-from dimetric._compat import Interval, StrOptions, check_params
+from dimetric._compat import Interval, QuickParamsMixin, StrOptions, check_params
 
 NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
 # For each parameter of a kernel function: the default value, and the kernels that use it.
@@ -19,7 +19,7 @@ FUNCTION_PARAMETERS: dict[str, tuple[Any, tuple[str, ...]]] = {
 STRATEGIES = {"uniform", "greedy", "kmeans"}
 
 
-class Kernel(ArgumentErrorMixin, BaseEstimator):
+class Kernel(QuickParamsMixin, ArgumentErrorMixin, BaseEstimator):
     r"""The kernel function of a learner, and the approximation of its feature space.
 
     .. math:: k(x, x') = \langle \phi(x), \phi(x') \rangle

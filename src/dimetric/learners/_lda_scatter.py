@@ -150,12 +150,17 @@ class Pencil:
     outside: float = 0.0  # sum of the eigenvalues in directions outside the basis
 
     def whitening(self) -> tuple[Array, bool]:
-        """Return a whitening of S_w, and whether it is accurate."""
+        """Return a whitening of S_w, and whether it is accurate.
+
+        In a basis, its rows are orthogonal.
+        """
+        by_feature = self.basis is None
         return whitening(
             self.within,
             is_root=self.within_is_root,
             ridge=self.ridge,
-            by_feature=self.basis is None,
+            by_feature=by_feature,
+            triangular=by_feature,
         )
 
 

@@ -21,7 +21,7 @@ from dimetric.linalg.sample_span import span_coordinates
 from dimetric.linalg.spectral import top_eigenvectors
 from dimetric.neighbors.approximate.log import SearchLog
 from dimetric.neighbors.approximate.search import SEARCH_PARAMETER
-from dimetric.neighbors.roles import enemies, friends
+from dimetric.neighbors.roles import friends_and_enemies
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 
@@ -192,9 +192,8 @@ class ANMM(ReferenceMixin, LinearMetric):
     ) -> tuple[Array, Array]:
         """Return the eigenvalues of S - C, and the eigenvectors of the k largest."""
         X, labels, _ = in_canonical_order(X, labels)
-        codes = labels.codes
-        near = friends(X, codes, self.n_friends, share_ties=True, search=search)
-        far = enemies(X, codes, self.n_enemies, share_ties=True, search=search)
+        numbers = self.n_friends, self.n_enemies
+        near, far = friends_and_enemies(X, labels.codes, *numbers, share_ties=True, search=search)
         Z, lifted = span_coordinates(X, k)
         S, C = (role.difference_scatter(Z, labels.weights, root=False) for role in (far, near))
         values, V = top_eigenvectors(S - C, Z.shape[1])

@@ -24,7 +24,7 @@ from dimetric.linalg.scatter import rounding_bounds
 from dimetric.linalg.spectral import top_ratio, whitening
 from dimetric.neighbors.approximate.log import SearchLog
 from dimetric.neighbors.approximate.search import SEARCH_PARAMETER
-from dimetric.neighbors.roles import enemies, friends
+from dimetric.neighbors.roles import friends_and_enemies
 from dimetric.supervision._weights import ClassWeight
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 
@@ -224,8 +224,8 @@ class DMLMJ(ReferenceMixin, LinearMetric):
             return S, D, lambda L: L
         X, labels, _ = in_canonical_order(X, labels)
         codes, weights = labels.codes, labels.weights
-        near = friends(X, codes, self.n_neighbors, share_ties=True, search=search)
-        far = enemies(X, codes, self.n_neighbors, share_ties=True, search=search)
+        m = self.n_neighbors
+        near, far = friends_and_enemies(X, codes, m, m, share_ties=True, search=search)
         Z, lifted = span_coordinates(X, k)
         S, D = (
             _covariance(
@@ -257,7 +257,7 @@ def _covariance(scatter: Array, n: float, d: int, alpha: float) -> Array:
 def _whitening(S: Array, X: Array, alpha: float) -> Array:
     by_feature = S.shape[1] == X.shape[1]
     if alpha > 0:
-        T, _ = whitening(S, is_root=False, by_feature=by_feature)
+        T, _ = whitening(S, is_root=False, by_feature=by_feature, triangular=True)
     else:
         rounding = rounding_bounds(X)
         rounding = rounding if by_feature else namespace(rounding).max(rounding)

@@ -4,6 +4,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.utils.validation import check_array
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
@@ -241,10 +242,10 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
             return float(bounds[0]), float(bounds[1])
         X = to_host(points)
         if len(X) <= MAX_SAMPLES_WITH_ALL_PAIRS:
-            i, j = np.triu_indices(len(X), 1)
+            squares = pdist(X, "sqeuclidean")
         else:
             i, j = rng.randint(len(X), size=(2, N_SAMPLED_PAIRS))
-        squares = np.sum((X[i] - X[j]) ** 2, axis=1)
+            squares = np.sum((X[i] - X[j]) ** 2, axis=1)
         squares = squares[squares > 0]
         if not len(squares):  # all samples are identical
             return 1.0, 1.0

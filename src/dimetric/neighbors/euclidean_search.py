@@ -14,6 +14,9 @@ TILE_POINTS = 2**13  # points in one matrix product
 SPARE_CANDIDATES = 6  # candidates of the first attempt in addition to the k neighbours
 CANDIDATE_GROWTH = 4  # factor by which each further attempt increases the candidates
 HOST_BLOCK_QUERIES = 128  # the distances of a block fit into the cache
+# Few points are searched for more queries at once, because calling NumPy takes longer than its work
+# on so few distances.
+MAX_HOST_BLOCK_QUERIES, MIN_HOST_BLOCK_DISTANCES = 512, 2**16
 DEVICE_BLOCK_QUERIES = 4096  # large enough to keep a device busy
 
 # A slice of the points, and an optional function that hides some of them: hide(D, rows, columns)
@@ -134,7 +137,10 @@ class EuclideanSearch:
         xp = namespace(self._X)
         n = self._X.shape[0]
         if block is None:
-            block = HOST_BLOCK_QUERIES if is_host(self._X) else DEVICE_BLOCK_QUERIES
+            block = DEVICE_BLOCK_QUERIES
+            if is_host(self._X):
+                block = MIN_HOST_BLOCK_DISTANCES // self._points.shape[0]
+                block = min(max(HOST_BLOCK_QUERIES, block), MAX_HOST_BLOCK_QUERIES)
         blocks = list(row_blocks(n, block))
         by_threads = compat.is_numpy_array(self._X)
         parts = list(map_on_threads(work, blocks, n_rows=n) if by_threads else map(work, blocks))
@@ -180,6 +186,8 @@ def _candidates(
             value, column = smallest_in_rows(D, min(m, D.shape[1]))
             values.append(value)
             indices.append(start + column)
+    if len(values) == 1:
+        return values[0], indices[0]
     rough, best = smallest_in_rows(xp.concat(values, axis=1), m)
     return rough, xp.take_along_axis(xp.concat(indices, axis=1), best, axis=1)
 

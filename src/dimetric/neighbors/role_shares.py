@@ -11,12 +11,13 @@ tied, those that come first in the order of coordinates are chosen.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, namespace, to_host
-from dimetric._arrays.row_order import canonical_order, equal_rows
+from dimetric._arrays.row_order import EqualRows, canonical_order
 from dimetric._arrays.squared_distances import squared_norms
 from dimetric.neighbors.metric_search import distances_between
 from dimetric.neighbors.queries import tie_tolerance
@@ -41,15 +42,27 @@ class Shares:
         return np.arange(len(self.rows)) - starts[np.cumsum(is_first) - 1]
 
 
-def tolerances(X: Array, distances: np.ndarray) -> np.ndarray:
-    """Return the tolerance of a distance of each row of X. See :mod:`dimetric.neighbors.ties`.
+@dataclass(frozen=True)
+class TieTolerance:
+    """The tolerance of distances from each of n samples. See :mod:`dimetric.neighbors.ties`.
 
-    X may contain mapped samples, so the tolerance includes the errors of maps.
+    The samples may be mapped ones, so the tolerance includes the errors of maps.
     """
-    centred = X - namespace(X).mean(X, axis=0)
-    norms = to_host(squared_norms(X)).astype(np.float64) ** 0.5
-    spread = float(np.median(to_host(squared_norms(centred)))) ** 0.5
-    return np.asarray(tie_tolerance(distances, X, norms, spread))
+
+    X: Array
+    norms: np.ndarray  # (n,)
+    spread: float
+
+    @classmethod
+    def of(cls, X: Array) -> Self:
+        """Return the tolerance for samples, the rows of X."""
+        centred = X - namespace(X).mean(X, axis=0)
+        norms = to_host(squared_norms(X)).astype(np.float64) ** 0.5
+        return cls(X, norms, float(np.median(to_host(squared_norms(centred)))) ** 0.5)
+
+    def __call__(self, distances: np.ndarray) -> np.ndarray:
+        """Return the tolerance of a distance of each sample."""
+        return np.asarray(tie_tolerance(distances, self.X, self.norms, self.spread))
 
 
 def shares_of_ties(
@@ -58,6 +71,7 @@ def shares_of_ties(
     tied: np.ndarray,
     k: int,
     radii: np.ndarray,
+    equal: EqualRows | None,
     *,
     same_class: bool,
 ) -> Shares:
@@ -75,10 +89,11 @@ def shares_of_ties(
         Number of friends or enemies.
     radii : ndarray of shape (n, 2)
         Smallest and largest distance that is tied with the k-th, for each sample.
+    equal : EqualRows or None
+        Groups of equal samples, or None if all samples differ.
     same_class : bool
         Whether to return friends, which have the class of the sample, or enemies.
     """
-    equal = equal_rows(X)
     places = np.arange(len(X)) if equal is None else equal.index
     parts = []
     for c in np.unique(codes[tied]):

@@ -1,16 +1,18 @@
 """Friends and enemies: the nearest samples of the same class, and of other classes."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
+from dimetric._arrays.row_order import EqualRows, equal_rows
 from dimetric._warnings import warn
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.neighbors.approximate.log import SearchLog
 from dimetric.neighbors.approximate.roles import approximate_roles
 from dimetric.neighbors.euclidean_search import EuclideanSearch, Part
-from dimetric.neighbors.role_shares import Shares, shares_of_ties, tolerances
+from dimetric.neighbors.role_shares import Shares, TieTolerance, shares_of_ties
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def friends(
            [1. , 0. ],
            [1. , 0. ]])
     """
-    return _neighbors(X, codes, k, "friends", share_ties, search)
+    return _neighbors(_Samples(X, codes), k, "friends", share_ties, search)
 
 
 def enemies(
@@ -99,12 +101,50 @@ def enemies(
            [0, 1],
            [1, 0]])
     """
-    return _neighbors(X, codes, k, "enemies", share_ties, search)
+    return _neighbors(_Samples(X, codes), k, "enemies", share_ties, search)
+
+
+def friends_and_enemies(
+    X: Array,
+    codes: np.ndarray,
+    n_friends: int,
+    n_enemies: int,
+    *,
+    share_ties: bool = False,
+    search: SearchLog | None = None,
+) -> tuple[Neighbors, Neighbors]:
+    """Return the nearest friends and enemies of each sample. See :func:`friends`."""
+    samples = _Samples(X, codes)
+    return (
+        _neighbors(samples, n_friends, "friends", share_ties, search),
+        _neighbors(samples, n_enemies, "enemies", share_ties, search),
+    )
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """Samples, sorted by class, and what both searches need to know about them."""
+
+    X: Array
+    codes: np.ndarray
+
+    @cached_property
+    def search(self) -> EuclideanSearch:
+        return EuclideanSearch(self.X)
+
+    @cached_property
+    def equal(self) -> EqualRows | None:
+        return equal_rows(to_host(self.X))
+
+    @cached_property
+    def tie_tolerance(self) -> TieTolerance:
+        return TieTolerance.of(self.X)
 
 
 def _neighbors(
-    X: Array, codes: np.ndarray, k: int, role: str, share_ties: bool, search: SearchLog | None
+    samples: _Samples, k: int, role: str, share_ties: bool, search: SearchLog | None
 ) -> Neighbors:
+    X, codes = samples.X, samples.codes
     if np.any(np.diff(codes) < 0):
         raise ValueError("codes must be in ascending order. Sort the samples by class.")
     xp = namespace(X)
@@ -124,17 +164,19 @@ def _neighbors(
         return Neighbors(xp.where(indices < 0, itself, indices), counts)
     may_tie = share_ties and bool(np.any(available > k))
     # The distance of one more neighbour shows whether the k-th is tied.
-    distances, indices = _nearest(X, codes, k + may_tie, role)
+    distances, indices = _nearest(samples, k + may_tie, role)
     nearest = Neighbors(xp.where(indices < 0, itself, indices)[:, :k], counts)
     if not may_tie:
         return nearest
     kth, next_ = (to_host(distances[:, rank]).astype(np.float64) for rank in (k - 1, k))
     kth = np.where(available > k, kth, 0.0)  # samples with fewer neighbours have no ties
-    radii = kth[:, None] + tolerances(X, kth)[:, None] * [-1.0, 1.0]
+    radii = kth[:, None] + samples.tie_tolerance(kth)[:, None] * [-1.0, 1.0]
     tied = np.flatnonzero(next_ <= radii[:, 1])
     if not len(tied):
         return nearest
-    shares = shares_of_ties(to_host(X), codes, tied, k, radii, same_class=role == "friends")
+    shares = shares_of_ties(
+        to_host(X), codes, tied, k, radii, samples.equal, same_class=role == "friends"
+    )
     return _with_shares(nearest, tied, shares)
 
 
@@ -152,11 +194,10 @@ def _with_shares(nearest: Neighbors, tied: np.ndarray, shares: Shares) -> Neighb
     return Neighbors(asarray_like(indices, nearest.indices, dtype=dtype), nearest.counts, weights)
 
 
-def _nearest(X: Array, codes: np.ndarray, k: int, role: str) -> tuple[Array, Array]:
+def _nearest(samples: _Samples, k: int, role: str) -> tuple[Array, Array]:
     """Return distances and indices of k friends or enemies, inf and -1 where there are fewer."""
-    xp = namespace(X)
-    n = len(codes)
-    search, labels = EuclideanSearch(X), asarray_like(codes, X, dtype=xp.int64)
+    xp, codes, search = namespace(samples.X), samples.codes, samples.search
+    n, labels = len(codes), asarray_like(codes, samples.X, dtype=xp.int64)
 
     def hide(D: Array, rows: Array, columns: slice) -> Array:
         same = xp.take(labels, rows)[:, None] == labels[columns][None, :]
