@@ -264,6 +264,15 @@ def test_inverse_transform_without_a_ridge(namespace):
     assert_allclose(host(small.inverse_transform(Z)), centred, atol=1e-6)
 
 
+def test_inverse_transform_with_a_ridge_lost_in_rounding(namespace):
+    """A ridge far below the values of K is like no ridge: K stays singular for equal samples."""
+    X = np.vstack([wine(), wine()[:20]])
+    converted, params = namespace.asarray(1e20 * X), {"fit_inverse_transform": True}
+    kpca = KPCA(13, kernel="linear", **params).fit(converted)
+    back = host(kpca.inverse_transform(kpca.transform(converted)))
+    assert_allclose(back / 1e20, X - X.mean(axis=0), atol=1e-8)
+
+
 def test_inverse_transform_requires_the_parameter_before_fit():
     X = wine()
     late = KPCA(2).fit(X).set_params(fit_inverse_transform=True)

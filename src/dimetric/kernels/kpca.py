@@ -236,9 +236,11 @@ class KPCA(KernelMetric):
                 )
             S = S.toarray()
         S = xp.astype(S, xp.float64)
-        if self.alpha == 0:  # K is singular if samples are identical, so use the pseudoinverse
-            self.dual_coef_ = asarray_like(xp.linalg.pinv(K) @ S, X)
-            return
+        rounding = m * np.finfo(np.float64).eps * float(xp.max(xp.abs(K)))
         ridge = asarray_like(self.alpha / weights, K)
-        K = K + ridge * xp.eye(K.shape[0], dtype=K.dtype, device=K.device)
-        self.dual_coef_ = asarray_like(xp.linalg.solve(K, S), X)
+        K = K + ridge * xp.eye(m, dtype=K.dtype, device=K.device)
+        # Identical samples make K singular, unless the ridge is larger than the rounding errors.
+        if self.alpha / np.max(weights) > rounding:
+            self.dual_coef_ = asarray_like(xp.linalg.solve(K, S), X)
+        else:
+            self.dual_coef_ = asarray_like(xp.linalg.pinv(K) @ S, X)
