@@ -183,8 +183,15 @@ RAISED = []  # where the last interrupt was raised
 
 
 def interrupt(number, frame):
-    """Handle SIGINT as Python does, and keep the place."""
-    RAISED[:] = places(traceback.extract_stack(frame))
+    """Handle SIGINT as Python does, and keep the place.
+
+    This uses no generator, because Python may call it while a StopIteration is pending, which a
+    generator turns into a RuntimeError.
+    """
+    while frame is not None and len(RAISED) < 4:
+        code = frame.f_code
+        RAISED.insert(0, f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_name}")
+        frame = frame.f_back
     raise KeyboardInterrupt
 
 
