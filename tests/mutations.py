@@ -33,15 +33,25 @@ TREE = Path(__file__).parents[1]
 
 # The test files of each module, fastest first, and an expression that selects tests (pytest -k).
 MODULES = {
-    "objectives/fast_paths.py": (
+    "objectives/fast/all_pairs.py": (
         [
             "tests/objectives/test_engine.py",
             "tests/objectives/test_margins.py",
             "tests/test_contract.py::test_fast_path_matches_the_engine",
+        ],
+        "",
+    ),
+    "objectives/fast/symmetric.py": (
+        [
+            "tests/objectives/test_engine.py",
+            "tests/test_contract.py::test_fast_path_matches_the_engine",
             "tests/learners/test_ldml.py",
             "tests/learners/test_lsi.py",
-            "tests/learners/test_dml_eig.py",
         ],
+        "",
+    ),
+    "objectives/fast/softmin.py": (
+        ["tests/learners/test_dml_eig.py"],
         "",
     ),
     "objectives/softmax.py": (
@@ -81,8 +91,8 @@ MODULES = {
 
 # For each module, mutated lines that no caller can notice, and the reason.
 EQUIVALENT = {
-    "objectives/fast_paths.py": {
-        "np.clip(W, SMALLEST_FLOAT64_EXPONENT, 1, out=W)": "W exceeds 0 only by rounding errors",
+    "objectives/fast/softmin.py": {
+        "np.clip(W, SMALLEST_EXPONENT, 1, out=W)": "W exceeds 0 only by rounding errors",
     },
     "objectives/softmax.py": {
         "scale = 1 / _softmax(P, first, last, side.weights)[(-1)]": "the tuple has two elements",

@@ -52,7 +52,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from dimetric.objectives import fast_paths
+from dimetric.objectives.fast import all_pairs
 from dimetric.objectives.objective import on_maps, on_metrics
 
 # tests/manifold tests the warning about neighbour graphs with several connected components.
@@ -674,7 +674,7 @@ def test_fast_path_matches_the_engine(learner, problem, block, threads, dtype):
     for function, A in ((on_maps, L), (on_metrics, L.T @ L)):
         point = np.concatenate([A.ravel(), objective.theta])
         with (
-            patch.object(fast_paths, "BLOCK_ROWS", block),
+            patch.object(all_pairs, "BLOCK_ROWS", block),
             patch("dimetric._arrays.threads.n_threads", lambda *_: threads),
         ):
             value, grad = function(objective)(point)

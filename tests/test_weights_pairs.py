@@ -16,8 +16,8 @@ from dimetric.learners._fitting.constrained import similar_scatter
 from dimetric.learners._fitting.gain import GainOverMaps, RegularizedGain
 from dimetric.learners.ldml import LDMLRule
 from dimetric.learners.lsi import DistanceRule
-from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import laplacian_product
+from dimetric.objectives.fast import all_pairs
 from dimetric.objectives.margins import impostors, tiles
 from dimetric.objectives.margins.objective import MarginObjective
 from dimetric.objectives.margins.targets import nearest_targets
@@ -200,7 +200,7 @@ def test_fast_paths_match_the_engine(block, dtype):
     A, tol = A.astype(dtype), 1e-4 if dtype == "float32" else 1e-10
     for rule, theta in ((LDMLRule(), [0.7]), (LDMLRule(), [500.0]), (DistanceRule(), [0.01])):
         objective = PairwiseObjective(rule, A, codes, theta, weights=w)
-        with patch.object(fast_paths, "BLOCK_ROWS", block):
+        with patch.object(all_pairs, "BLOCK_ROWS", block):
             fast = objective.evaluate(A, A, np.array(theta))
         engine = laplacian_product(rule, A, A, objective.side, np.array(theta))
         for part, expected in zip(fast, engine, strict=True):

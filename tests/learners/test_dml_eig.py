@@ -85,9 +85,9 @@ def test_duplicate_samples_count_once(rng):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("block", [3, 128])
 def test_fast_path_matches_the_engine(namespace, block, threads, monkeypatch, rng):
-    from dimetric.objectives import fast_paths
+    from dimetric.objectives.fast import all_pairs
 
-    monkeypatch.setattr(fast_paths, "BLOCK_ROWS", block)
+    monkeypatch.setattr(all_pairs, "BLOCK_ROWS", block)
     monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: threads)
     A, labels = np.round(rng.normal(size=(60, 2)), 1), np.sort(rng.integers(0, 4, 60))
     order = np.lexsort((*A.T, labels))
@@ -108,7 +108,7 @@ def test_threads_may_find_very_different_distances(monkeypatch):
     A, labels = np.array([[0.0], [0.1], [9.0], [9.2], [10.0], [10.1]]), np.repeat([0, 1, 2], 2)
     objective, theta = SoftminObjective(A, labels), np.array([0.01])
     expected, product, _ = objective.evaluate(objective.points, objective.points, theta)
-    monkeypatch.setattr("dimetric.objectives.fast_paths.BLOCK_ROWS", 2)
+    monkeypatch.setattr("dimetric.objectives.fast.all_pairs.BLOCK_ROWS", 2)
     monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: 2)
     value, other, _ = objective.evaluate(objective.points, objective.points, theta)
     np.testing.assert_allclose(value, expected)

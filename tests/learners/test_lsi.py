@@ -20,8 +20,8 @@ from dimetric.learners._fitting.gain import (
     project_onto_simplex,
 )
 from dimetric.learners.lsi import DistanceRule
-from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import laplacian_product
+from dimetric.objectives.fast import all_pairs
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.supervision.labels import Labels
@@ -77,7 +77,7 @@ def test_objective_matches_a_loop(rng):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("block", [1, 7, 128])
 def test_fast_path_matches_the_engine(block, threads, monkeypatch, rng):
-    monkeypatch.setattr(fast_paths, "BLOCK_ROWS", block)
+    monkeypatch.setattr(all_pairs, "BLOCK_ROWS", block)
     monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: threads)
     A, labels = np.round(rng.normal(size=(50, 3)), 1), np.sort(rng.integers(0, 4, 50))
     theta = np.array([0.01])

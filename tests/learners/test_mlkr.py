@@ -51,7 +51,7 @@ def test_objective_matches_a_loop(targets, weights, namespace):
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weights"])
 @pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-11), ("float32", 1e-4)])
 def test_fast_path_matches_the_engine(weights, dtype, tol, monkeypatch):
-    monkeypatch.setattr("dimetric.objectives.fast_paths.BLOCK_ROWS", 13)
+    monkeypatch.setattr("dimetric.objectives.fast.all_pairs.BLOCK_ROWS", 13)
     fast = objective(X.astype(dtype), Y, weights)
     monkeypatch.setattr("dimetric.learners.mlkr.MLKRRule.fast", None)
     engine = objective(X.astype(dtype), Y, weights)

@@ -89,7 +89,7 @@ def test_objective_matches_a_loop(case, weights, namespace):
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weights"])
 @pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-11), ("float32", 1e-4)])
 def test_fast_path_matches_the_engine(case, weights, dtype, tol, monkeypatch):
-    monkeypatch.setattr("dimetric.objectives.fast_paths.BLOCK_ROWS", 13)
+    monkeypatch.setattr("dimetric.objectives.fast.all_pairs.BLOCK_ROWS", 13)
     fast = objective(case, weights, dtype=dtype)
     monkeypatch.setattr("dimetric.learners.nca.CostRule.fast", None)
     engine = objective(case, weights, dtype=dtype)

@@ -69,7 +69,7 @@ def test_weighted_objective_matches_a_loop(learner, alone, namespace):
 
 @pytest.mark.parametrize("learner", SOFTMAX_LEARNERS, ids=str)
 def test_weighted_fast_path_matches_the_engine(learner, monkeypatch):
-    monkeypatch.setattr("dimetric.objectives.fast_paths.BLOCK_ROWS", 7)
+    monkeypatch.setattr("dimetric.objectives.fast.all_pairs.BLOCK_ROWS", 7)
     labels = np.where(np.arange(40) == 7, 3, y)
     fast = objective(learner, X - X.mean(axis=0), labels, WEIGHTS)
     monkeypatch.setattr(type(fast.rule), "fast", None)

@@ -12,10 +12,11 @@ from dimetric.learners._fitting.convex import FLOAT32_ERROR
 from dimetric.learners.ldml import LDMLRule
 from dimetric.learners.mcml import MCMLRule
 from dimetric.learners.nca import NCARule
-from dimetric.objectives import kernel_pairs, near_pairs, pairwise
+from dimetric.objectives import pairwise
 from dimetric.objectives.engine import laplacian_product
-from dimetric.objectives.kernel_pairs import KernelPairs
-from dimetric.objectives.near_pairs import NearPairSearch
+from dimetric.objectives.fast import kernel_pairs, near_pairs
+from dimetric.objectives.fast.kernel_pairs import KernelPairs
+from dimetric.objectives.fast.near_pairs import NearPairSearch
 from dimetric.objectives.objective import on_maps
 from dimetric.objectives.pairwise import PairwiseObjective, half_scatter
 from dimetric.objectives.side import Side

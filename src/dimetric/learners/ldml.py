@@ -17,8 +17,8 @@ from dimetric.learners._fitting.threshold import (
     likeliest_threshold,
     threshold_of_tangent,
 )
-from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
+from dimetric.objectives.fast import symmetric
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import SimilarityObjective, metric_gradient, on_maps
 from dimetric.objectives.pairwise import PairwiseObjective
@@ -58,7 +58,7 @@ class LDMLRule(Rule):
         self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray, *, half: bool = False
     ) -> tuple[float, np.ndarray, float]:
         """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
-        return fast_paths.ldml(Z, V, side, self._threshold(theta), half=half)
+        return symmetric.ldml(Z, V, side, self._threshold(theta), half=half)
 
     def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
         """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""

@@ -10,8 +10,8 @@ from dimetric.learners._fitting.constrained import ConstrainedMetric
 from dimetric.learners._fitting.gain import GainOverMaps, GainOverMetrics, RegularizedGain
 from dimetric.learners._fitting.problem import MapCallback, Problem, Solution, solve
 from dimetric.learners._fitting.references import REFERENCE_PARAMETER, ReferenceMixin
-from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
+from dimetric.objectives.fast import symmetric
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import Objective
 from dimetric.objectives.pairwise import PairwiseObjective
@@ -34,7 +34,7 @@ class DistanceRule(Rule):
         self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
     ) -> tuple[float, np.ndarray, float]:
         """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
-        return fast_paths.lsi(Z, V, side, float(theta[0]))
+        return symmetric.lsi(Z, V, side, float(theta[0]))
 
     def fused(self, Z: Array, V: Array, side: Side, theta: Any) -> tuple[float, Array, float]:
         """Implement the rule for CUDA tensors, see :class:`dimetric.objectives.engine.Rule`."""

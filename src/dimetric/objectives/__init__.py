@@ -6,7 +6,7 @@ Read the files in this order:
 - ``side``: labels, targets and weights of the points along the rows or columns of a block.
 - ``engine``: evaluates a rule block by block, in any array namespace.
 - ``pairwise``: the sum of a rule over all pairs of samples.
-- ``fast_paths``: faster NumPy implementations of some rules.
+- ``fast``: faster NumPy implementations of some rules.
 - ``softmax``: parts of rules in which each sample picks a neighbour at random.
 - ``costs``: costs between the targets of two samples.
 - ``bipartite``: the sum of a rule over all pairs of a sample and another point.

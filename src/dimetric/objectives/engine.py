@@ -40,7 +40,7 @@ class Rule(ABC):
 
     fast: ClassVar[Callable[..., tuple[float, np.ndarray, Any]] | None] = None
     tile: ClassVar[Callable[..., tuple[float, np.ndarray | None, Any]] | None] = None
-    # Whether `fast` has the option `half`, see `fast_paths.weighted_product`.
+    # Whether `fast` has the option `half`, see `all_pairs.weighted_product`.
     halves: ClassVar[bool] = False
     # Whether the loss is convex in the metric. Then, rounding errors in early iterations of a
     # solver have no effect on the minimum that it reaches.

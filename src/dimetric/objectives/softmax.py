@@ -6,7 +6,7 @@ A sample i picks a neighbour j with the probability
 
 The weight :math:`w_i` also multiplies the loss of sample i, and sums are divided by the sum of all
 weights. The functions ``nca``, ``mcml``, ``mlkr`` and ``expected_cost`` are the fast NumPy
-implementations of these rules (see :mod:`dimetric.objectives.fast_paths`).
+implementations of these rules (see :mod:`dimetric.objectives.fast`).
 """
 
 from collections.abc import Callable
@@ -17,9 +17,9 @@ import numpy as np
 from dimetric._arrays.compiled import exp_in_place
 from dimetric._arrays.namespaces import Array
 from dimetric.objectives.engine import Rule
-from dimetric.objectives.fast_paths import EXPONENT_FRACTION, weighted_product
-from dimetric.objectives.kernel_pairs import KernelPairs
-from dimetric.objectives.near_pairs import NearPairs, NearPairSearch, near_product
+from dimetric.objectives.fast.all_pairs import EXPONENT_FRACTION, weighted_product
+from dimetric.objectives.fast.kernel_pairs import KernelPairs
+from dimetric.objectives.fast.near_pairs import NearPairs, NearPairSearch, near_product
 from dimetric.objectives.side import Side
 
 MIN_SAMPLES_FOR_KERNEL = 500  # with fewer samples, one pass over all pairs takes less time

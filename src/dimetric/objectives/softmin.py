@@ -9,8 +9,8 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
 from dimetric._arrays.row_order import distinct_rows
-from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import distance_blocks
+from dimetric.objectives.fast import softmin as fast
 from dimetric.objectives.listed import ListedObjective, pairs_differ
 from dimetric.objectives.objective import SoftMinimum
 from dimetric.objectives.side import Side
@@ -107,7 +107,7 @@ class SoftminObjective(SoftMinimum):
         """Return the first samples of all pairs that may have the smallest squared distance."""
         if compat.is_numpy_array(Z):
             precision = eps(Z)
-            nearest = fast_paths.nearest_dissimilar(Z, self.side, self._identical_pairs)
+            nearest = fast.nearest_dissimilar(Z, self.side, self._identical_pairs)
         else:
             from dimetric.objectives.triton.softmin import nearest_dissimilar
 
@@ -132,7 +132,7 @@ class SoftminObjective(SoftMinimum):
         return least - mu * float(np.log(total / self.n_pairs)), product / total, 0.0
 
     def _weigh_fast(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
-        return fast_paths.softmin(Z, V, self.side, mu, self._identical_pairs, self._log_weights)
+        return fast.softmin(Z, V, self.side, mu, self._identical_pairs, self._log_weights)
 
     def _weigh_by_kernel(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
         from dimetric.objectives.triton.softmin import softmin
@@ -162,7 +162,7 @@ class SoftminObjective(SoftMinimum):
                 shift = mu * asarray_like(self._log_weights, Z)
                 D = D - shift[b][:, None] - shift
             lows.append(float(xp.min(D)))
-            near = lows[-1] < np.inf and lows[-1] <= min(lows) + fast_paths.SOFTMIN_CUTOFF * mu
+            near = lows[-1] < np.inf and lows[-1] <= min(lows) + fast.CUTOFF * mu
             parts.append(xp.exp((lows[-1] - D) / mu) @ V1 if near else 0 * V1[b, :])
         least = min(lows)
         scales = [float(np.exp((least - low) / mu)) for low in lows]

@@ -125,7 +125,7 @@ def softmin(
     mu: float,
     log_weights: torch.Tensor | None = None,
 ) -> tuple[float, float, torch.Tensor]:
-    """Return the parts of a smooth minimum, as :func:`dimetric.objectives.fast_paths.softmin`."""
+    """Return the parts of a smooth minimum, as :func:`dimetric.objectives.fast.softmin.softmin`."""
     shifts = None if log_weights is None else (LOG2_E * log_weights).to(torch.float32)
     dissimilar = _DissimilarPairs(Z, side, LOG2_E / mu, shifts)
     least = torch.amin(dissimilar.nearest()).to(torch.float32)

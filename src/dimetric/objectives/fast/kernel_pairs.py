@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dimetric._arrays.compiled import exp_in_place
-from dimetric.objectives.fast_paths import (
+from dimetric.objectives.fast.all_pairs import (
     BLOCK_ROWS,
     EXPONENT_FRACTION,
     AllPairs,
@@ -34,7 +34,7 @@ class KernelPairs:
     V : ndarray of shape (n, m)
         Matrix that is multiplied by the Laplacian.
     half : bool, default=False
-        See :func:`dimetric.objectives.fast_paths.weighted_product`.
+        See :func:`dimetric.objectives.fast.all_pairs.weighted_product`.
     """
 
     def __init__(self, Z: np.ndarray, V: np.ndarray, *, half: bool = False) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.squared_distances import left_factor, right_factor, squared_norms
-from dimetric.objectives.fast_paths import BLOCK_ROWS, over_row_blocks
+from dimetric.objectives.fast.all_pairs import BLOCK_ROWS, over_row_blocks
 
 MIN_SAMPLES = 500  # with fewer samples, a product with all pairs takes no longer
 MAX_FRACTION = 0.01  # if more pairs are near, products with all pairs take less time
