@@ -21,11 +21,16 @@ def dissimilarities(n, kind, rng):
 
 
 KINDS = ["Euclidean", "city block", "random"]
+# Numbers of samples, and from which number on the iteration starts from approximate eigenvectors.
+SIZES = [(40, 2048), (700, 2048), (700, 700)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [40, 700])
-def test_coordinates_are_eigenvectors_of_the_gram_matrix(n, kind, namespace, rng):
+@pytest.mark.parametrize(("n", "n_with_start"), SIZES)
+def test_coordinates_are_eigenvectors_of_the_gram_matrix(
+    n, n_with_start, kind, namespace, rng, monkeypatch
+):
+    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_START", n_with_start)
     D = dissimilarities(n, kind, rng)
     found = principal_coordinates(namespace.asarray(D), 3)
     B = centred_gram(D)
@@ -43,6 +48,37 @@ def test_coordinates_are_eigenvectors_of_the_gram_matrix(n, kind, namespace, rng
     assert_allclose(
         np.abs(found.coordinates), np.abs(reference), atol=1e-8 * np.abs(reference).max()
     )
+
+
+def test_one_product_is_enough_if_some_samples_span_all_others(rng, monkeypatch):
+    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_START", 700)
+    D, products = dissimilarities(700, "Euclidean", rng), []
+    times = classical_scaling._gram_product(D)
+    monkeypatch.setattr(
+        classical_scaling, "_gram_product", lambda D: lambda V: products.append(1) or times(V)
+    )
+    expected = ClassicalMDS(3, metric="precomputed").fit(D).embedding_
+    found = principal_coordinates(D, 3).coordinates
+    assert_allclose(np.abs(found), np.abs(expected), atol=1e-9 * np.abs(expected).max())
+    assert len(products) == 1
+
+
+@pytest.mark.parametrize("change", [0.5, 40.0])
+def test_a_distance_that_the_start_does_not_see_changes_the_result(change, rng, monkeypatch):
+    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_START", 700)
+    D = dissimilarities(700, "Euclidean", rng)
+    rows = np.linspace(0, 699, classical_scaling.START_SAMPLES).astype(int)
+    i, j = np.setdiff1d(np.arange(700), rows)[:2]
+    D[i, j] = D[j, i] = D[i, j] + change * D.max()
+    values = np.linalg.eigvalsh(centred_gram(D))
+    found = principal_coordinates(D, 3)
+    assert_allclose(found.values, values[::-1][:3], rtol=1e-10)
+    assert_allclose(found.smallest, values[0], atol=0.02 * np.abs(values).max())
+
+
+def test_identical_samples_have_no_start(monkeypatch):
+    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_START", 700)
+    assert_allclose(principal_coordinates(np.zeros((700, 700)), 2).coordinates, 0, atol=0)
 
 
 @pytest.mark.parametrize("n", [40, 700])

@@ -18,7 +18,7 @@ from scipy.sparse.linalg import LinearOperator, eigs
 
 from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
 from dimetric._arrays.threads import run_on_threads
 from dimetric._warnings import warn
 from dimetric.linalg.krylov import largest_eigenvectors
@@ -30,6 +30,10 @@ DENSE_SAMPLES = 256  # up to this many samples, decompose the dense matrix
 MIN_SAMPLES_PER_COORDINATE = 16  # for fewer samples per coordinate, decompose the dense matrix
 MAX_SAMPLES_ON_ONE_THREAD = 1024  # for fewer samples, threads take longer to start than to work
 ARNOLDI_VECTORS = 40  # size of ARPACK's basis; chosen by experiment
+MIN_SAMPLES_FOR_START = 2048  # for fewer samples, approximating a start takes longer than it saves
+START_SAMPLES = 128  # samples from which a start is approximated, less than DENSE_SAMPLES
+START_CUTOFF = 1e-10  # relative size of eigenvalues that are left out of the start
+SQUARES_PER_BLOCK = 2**16  # numbers squared at once, which fit into a core's cache
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -149,13 +153,37 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
     else:
         tol = max(1e-12, eps(D) / 100)
         with one_blas_thread():  # the products use their own threads, and the other work is small
-            values, V, smallest = largest_eigenvectors(_gram_product(D), n, k, tol=tol)
+            start = _approximate_eigenvectors(D) if n >= MIN_SAMPLES_FOR_START else None
+            values, V, smallest = largest_eigenvectors(_gram_product(D), n, k, tol=tol, start=start)
     # |J A J|^2 = |A|^2 - 2 n |row means|^2 + n^2 mean^2
     norm2 = (fourth_powers - 2 * n * float(means @ means) + n**2 * float(means.mean()) ** 2) / 4
     # The rounding errors of D form a random matrix, whose norm grows only like sqrt(n).
     rounding = max(n * np.finfo(float).eps, 10 * eps(D) / n**0.5)
     noise = rounding * max(abs(float(values[0])), abs(smallest))
     return PrincipalCoordinates(values, V, means, smallest, max(norm2, 0) ** 0.5, noise)
+
+
+def _approximate_eigenvectors(D: Array) -> np.ndarray:
+    """Return approximate eigenvectors of B as columns, from the coordinates of some samples.
+
+    The other samples are placed among them by Gower's formula, as landmark MDS does [1]_. The
+    eigenvectors are exact if the distances are Euclidean and these samples span all others.
+
+    References
+    ----------
+    .. [1] V. de Silva, J. B. Tenenbaum, "Sparse multidimensional scaling using landmark points",
+       Stanford University, 2004.
+    """
+    rows = np.linspace(0, D.shape[0] - 1, START_SAMPLES).astype(np.int64)
+    to_samples = to_host(take_rows(D, rows)).astype(np.float64)
+    between = to_samples[:, rows]
+    values, V = np.linalg.eigh(centred_gram(between))
+    kept = values > START_CUTOFF * np.max(np.abs(values))
+    means = np.mean(between**2, axis=0)
+    Z = (means - to_samples.T**2) @ (V[:, kept] / np.sqrt(values[kept]))
+    Z -= Z.mean(axis=0)
+    lengths, axes = np.linalg.eigh(Z.T @ Z)
+    return Z @ (axes / np.sqrt(np.maximum(lengths, np.finfo(float).tiny)))[:, ::-1]
 
 
 def centred_gram(D: np.ndarray, *, power: int = 2) -> np.ndarray:
@@ -265,13 +293,12 @@ def _for_each_block_of_squares(D: Array, use: Callable[[slice, Array], None]) ->
     For NumPy arrays, several threads make the calls, and each reuses its block after the call.
     """
     n, m = D.shape
-    rows = max(1, BLOCK_ENTRIES // m)
-    blocks = list(row_blocks(n, rows))
     if not compat.is_numpy_array(D):
         xp = namespace(D)
-        for b in blocks:
+        for b in row_blocks(n, max(1, BLOCK_ENTRIES // m)):
             use(b, xp.astype(D[b, :], xp.float64, copy=False) ** 2)
         return
+    rows = max(1, SQUARES_PER_BLOCK // m)
 
     def work(tasks: Iterator[slice]) -> None:
         buffer = np.empty((rows, m))
@@ -280,4 +307,4 @@ def _for_each_block_of_squares(D: Array, use: Callable[[slice, Array], None]) ->
             np.multiply(D[b], D[b], out=block, dtype=np.float64)
             use(b, block)
 
-    run_on_threads(work, blocks, shared_queue=True)
+    run_on_threads(work, list(row_blocks(n, rows)), shared_queue=True)
