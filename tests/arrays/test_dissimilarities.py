@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from dimetric._arrays import dissimilarities
 from dimetric._arrays.dissimilarities import TILE_SIZE, asymmetric_pair, check_dissimilarities
 
 N = 5 * TILE_SIZE + 3  # so large that several threads are used
@@ -34,6 +35,19 @@ def test_an_asymmetric_pair_in_any_tile_is_found(D, i, j):
     assert asymmetric_pair(D, 0.11) is None
     with pytest.raises(ValueError, match=rf"X\[{min(i, j)}, {max(i, j)}\]"):
         check_dissimilarities(D)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_symmetric_matrices_are_recognised_in_one_pass(D, dtype, monkeypatch):
+    monkeypatch.setattr(dissimilarities, "combinations_with_replacement", None)  # no second pass
+    assert check_dissimilarities(D.astype(dtype)) == D.astype(dtype).max()
+    assert asymmetric_pair(D - 2, 1e-8) is None
+
+
+def test_differences_that_cancel_in_sums_of_rows_are_found(D):
+    D[0, 1] += 0.1
+    D[0, 2] -= 0.1
+    assert asymmetric_pair(D, 0.05) in {(0, 1), (0, 2)}
 
 
 def test_a_diagonal_that_is_not_zero_is_found(D):

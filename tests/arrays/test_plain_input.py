@@ -19,7 +19,12 @@ from sklearn import config_context
 
 from dimetric import LMNN
 from dimetric._arrays import validation
-from dimetric._arrays.plain_input import are_plain_labels, is_plain
+from dimetric._arrays.plain_input import (
+    MIN_THREADED_VALUES,
+    are_plain_labels,
+    is_finite,
+    is_plain,
+)
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 3))
@@ -250,3 +255,16 @@ def test_rejected_input_leaves_the_learner_unchanged():
         is_plain(learner, A, reset=False, min_samples=1)
         assert not is_plain(learner, A, reset=True, min_samples=100)
     assert vars(learner) == before
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_large_arrays_are_read_on_several_threads(order, bad):
+    A = np.zeros((MIN_THREADED_VALUES // 8, 9), order=order)
+    assert is_finite(A)
+    assert is_finite(A[:, ::2])
+    for place in ((0, 0), (len(A) - 1, 8), (len(A) // 2, 4)):
+        A[place] = bad
+        assert not is_finite(A)
+        assert not is_finite(A[::-1])
+        A[place] = 0.0

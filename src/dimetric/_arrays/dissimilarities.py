@@ -8,14 +8,18 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.threads import run_on_threads
 
 TILE_SIZE = 256  # rows and columns of a tile; two tiles fit into a core's cache
+BLOCK_VALUES = 2**16  # numbers in a block of rows, which fit into a core's cache
 
 
-def check_dissimilarities(D: Array) -> None:
-    """Raise unless D is square, symmetric up to rounding, nonnegative, and 0 on the diagonal."""
+def check_dissimilarities(D: Array) -> float:
+    """Raise unless D is square, symmetric up to rounding, nonnegative, and 0 on the diagonal.
+
+    Return the largest value.
+    """
     xp = namespace(D)
     n = D.shape[0]
     if D.shape[1] != n:
@@ -24,22 +28,23 @@ def check_dissimilarities(D: Array) -> None:
             f"{tuple(D.shape)}. If X holds samples and features, choose a metric other than "
             "'precomputed'."
         )
-    extremes = _extremes_of_tiles(D)
-    if float(np.min(extremes.smallest)) < 0:
+    scan = _scan(D)
+    if scan.smallest < 0:
         raise ValueError(
             "Dissimilarities must not be negative. If X holds similarities, convert them first."
         )
     # Distances computed from matrix products have errors of about sqrt(eps) times the largest one.
-    tolerance = 4 * float(xp.finfo(D.dtype).eps) ** 0.5 * float(np.max(extremes.largest))
+    tolerance = 4 * eps(D) ** 0.5 * scan.largest
     if bool(xp.any(xp.linalg.diagonal(D) > tolerance)):
         raise ValueError("The diagonal of a dissimilarity matrix must be 0.")
-    pair = extremes.asymmetric_pair(D, tolerance)
+    pair = _asymmetric_pair(D, scan, tolerance)
     if pair is not None:
         i, j = pair
         raise ValueError(
             f"Dissimilarities must be symmetric, but X[{i}, {j}] is {float(D[i, j]):.6g} and "
             f"X[{j}, {i}] is {float(D[j, i]):.6g}. Pass (X + X.T) / 2 to use their mean."
         )
+    return scan.largest
 
 
 def asymmetric_pair(A: Array, tol: float) -> tuple[int, int] | None:
@@ -50,56 +55,64 @@ def asymmetric_pair(A: Array, tol: float) -> tuple[int, int] | None:
     >>> asymmetric_pair(np.array([[0.0, 1.0], [2.0, 0.0]]), tol=0.5)
     (0, 1)
     """
-    return _extremes_of_tiles(A).asymmetric_pair(A, tol)
+    return _asymmetric_pair(A, _scan(A), tol)
 
 
-class _Extremes(NamedTuple):
-    """Extremes of each tile on or above the diagonal of a square matrix.
+class _Scan(NamedTuple):
+    """What one pass over the rows of a square matrix A shows.
 
     Attributes
     ----------
-    tiles : list of (slice, slice)
-        Rows and columns of each tile.
-    smallest : ndarray of shape (n_tiles,)
-        Smallest value in the tile and in its mirror image below the diagonal.
-    largest : ndarray of shape (n_tiles,)
-        Largest value in the tile.
-    asymmetry : ndarray of shape (n_tiles,)
-        Largest absolute difference between the tile and its mirror image.
+    smallest, largest : float
+        Smallest and largest value.
+    asymmetry : float
+        Largest absolute value of A w - A^T w, where w holds random numbers from 1 to 2. If A is
+        symmetric, it is 0 up to rounding. If A is not, it is improbable that all differences
+        between values and their mirror images cancel.
+    rounding : float
+        Bound on the rounding errors of `asymmetry`.
     """
 
-    tiles: list[tuple[slice, slice]]
-    smallest: np.ndarray
-    largest: np.ndarray
-    asymmetry: np.ndarray
-
-    def asymmetric_pair(self, A: Array, tol: float) -> tuple[int, int] | None:
-        """Return the largest difference in the first tile where one exceeds `tol`."""
-        for (b, c), asymmetry in zip(self.tiles, self.asymmetry, strict=True):
-            if asymmetry > tol:
-                difference = np.abs(to_host(A[b, c] - A[c, b].T))
-                i, j = np.unravel_index(np.argmax(difference), difference.shape)
-                return int(i) + b.start, int(j) + c.start
-        return None
+    smallest: float
+    largest: float
+    asymmetry: float
+    rounding: float
 
 
-def _extremes_of_tiles(A: Array) -> _Extremes:
-    """Return the extremes of a square matrix, computed in one pass on several threads."""
-    xp, n = namespace(A), A.shape[0]
-    tiles = list(combinations_with_replacement(row_blocks(n, TILE_SIZE), 2))
-    smallest, largest, asymmetry = np.empty((3, len(tiles)))
+def _scan(A: Array) -> _Scan:
+    """Read a square matrix once. Several threads read NumPy arrays."""
+    xp, n, is_numpy = namespace(A), A.shape[0], compat.is_numpy_array(A)
+    dtype = np.float64 if is_numpy else A.dtype
+    w = asarray_like(1 + np.random.default_rng(0).random(n), A, dtype=dtype)
+    extremes, products = np.empty((n, 2)), np.empty(n)
 
-    def work(tasks: Iterator[int]) -> None:
-        for t in tasks:
-            b, c = tiles[t]
-            tile, mirrored = A[b, c], A[c, b]
-            difference = tile - mirrored.T
-            smallest[t] = min(float(xp.min(tile)), float(xp.min(mirrored)))
-            largest[t] = float(xp.max(tile))
-            asymmetry[t] = max(float(xp.max(difference)), -float(xp.min(difference)))
+    def work(tasks: Iterator[slice]) -> np.ndarray:
+        total = xp.zeros_like(w)
+        for b in tasks:
+            rows = xp.astype(A[b, :], dtype, copy=False)
+            extremes[b] = float(xp.min(rows)), float(xp.max(rows))
+            products[b] = to_host(rows @ w)
+            total += w[b] @ rows
+        return to_host(total)
 
-    if compat.is_numpy_array(A):
-        run_on_threads(work, range(len(tiles)), n_rows=n, shared_queue=True)
+    if is_numpy:
+        blocks = list(row_blocks(n, max(1, BLOCK_VALUES // n)))
+        sums = run_on_threads(work, blocks, n_rows=n)
     else:
-        work(iter(range(len(tiles))))
-    return _Extremes(tiles, smallest, largest, asymmetry)
+        sums = [work(iter([slice(0, n)]))]
+    smallest, largest = float(np.min(extremes[:, 0])), float(np.max(extremes[:, 1]))
+    # Rounding errors of sums grow like the square root of the number of terms.
+    rounding = 2 * n**1.5 * float(xp.finfo(dtype).eps) * max(abs(smallest), abs(largest))
+    return _Scan(smallest, largest, float(np.max(np.abs(products - sum(sums)))), rounding)
+
+
+def _asymmetric_pair(A: Array, scan: _Scan, tol: float) -> tuple[int, int] | None:
+    """Return the largest difference in the first tile where one exceeds `tol`, or None."""
+    if scan.asymmetry <= scan.rounding < tol:
+        return None
+    for b, c in combinations_with_replacement(row_blocks(A.shape[0], TILE_SIZE), 2):
+        difference = np.abs(to_host(A[b, c] - A[c, b].T))
+        i, j = np.unravel_index(np.argmax(difference), difference.shape)
+        if difference[i, j] > tol:
+            return int(i) + b.start, int(j) + c.start
+    return None

@@ -4,12 +4,18 @@ scikit-learn's validation takes as long as some fits to small data. It is needed
 to be converted, and to explain what is wrong. The usual input of NumPy arrays needs neither.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.threads import run_on_threads
+
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 MIN_FEW_SAMPLES = 20  # scikit-learn does not warn about the number of classes of fewer samples
+BLOCK_VALUES = 2**18  # values summed at once, which takes about as long as starting a thread
+MIN_THREADED_VALUES = 2**21  # fewer values are summed on one thread
 
 
 def is_plain(
@@ -37,7 +43,14 @@ def is_plain(
 def is_finite(X: np.ndarray) -> bool:
     """Return whether the sum of all values is finite, so that none of them is NaN or infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(X.sum()))
+        if X.size < MIN_THREADED_VALUES or not (X.flags.c_contiguous or X.flags.f_contiguous):
+            return bool(np.isfinite(X.sum()))
+        flat = X.ravel(order="K")
+
+        def work(blocks: Iterator[slice]) -> float:
+            return sum(float(flat[b].sum()) for b in blocks)
+
+        return bool(np.isfinite(sum(run_on_threads(work, list(row_blocks(X.size, BLOCK_VALUES))))))
 
 
 def are_plain_labels(X: Any, y: Any) -> bool:

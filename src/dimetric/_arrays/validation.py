@@ -231,22 +231,26 @@ def _checked_samples_with_y(
     return X, y
 
 
-def rescale_for_squares(X: Array, name: str = "X") -> tuple[Array, float]:
+def rescale_for_squares(
+    X: Array, name: str = "X", *, largest: float | None = None
+) -> tuple[Array, float]:
     """Rescale X so that squares neither overflow nor underflow. Return X and the factor.
 
-    The factor is a power of two, so no digits are lost, and it is 1 for ordinary data. Raise
-    ValueError if the dtype cannot represent the squares of the original values, because then it
-    cannot represent variances or a metric either.
+    `largest` is the largest absolute value, if it is known. The factor is a power of two, so no
+    digits are lost, and it is 1 for ordinary data. Raise ValueError if the dtype cannot represent
+    the squares of the original values, because then it cannot represent variances or a metric
+    either.
     """
     xp = namespace(X)
     values = X.data if sparse.issparse(X) else X
     limit = _limit(X)
-    if compat.is_numpy_array(values):
+    if largest is None and compat.is_numpy_array(values):
         # The sum of squares decides nearly all cases in one fast pass.
         flat = values.ravel(order="K")
         if squares_are_in_range(_sum_of_squares(flat), flat):
             return X, 1.0
-    largest = max(float(xp.max(values)), -float(xp.min(values))) if values.shape[0] else 0.0
+    if largest is None:
+        largest = max(float(xp.max(values)), -float(xp.min(values))) if values.shape[0] else 0.0
     info = xp.finfo(X.dtype)
     low, high = 4 * float(info.smallest_normal) ** 0.5, float(info.max) ** 0.5 / 4
     if largest > 0 and not low <= largest <= high:

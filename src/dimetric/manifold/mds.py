@@ -203,9 +203,8 @@ class MDS(LandmarkEmbedding):
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         self._check_parameters(X.shape[0])
-        if self.metric == "precomputed":
-            check_dissimilarities(X)
-        X, self._factor = rescale_for_squares(X)
+        largest = check_dissimilarities(X) if self.metric == "precomputed" else None
+        X, self._factor = rescale_for_squares(X, largest=largest)
         self._unit = self._factor if self.metric_mds else 1.0  # disparities have no unit
         if self.algorithm == "smacof":
             return self._fit_stress(X, progress)
