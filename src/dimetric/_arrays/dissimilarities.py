@@ -12,7 +12,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_
 from dimetric._arrays.threads import run_on_threads
 
 TILE_SIZE = 256  # rows and columns of a tile; two tiles fit into a core's cache
-BLOCK_VALUES = 2**16  # numbers in a block of rows, which fit into a core's cache
+BLOCK_VALUES = 2**18  # numbers in a block of rows; threads wait for each other at smaller blocks
 
 
 def check_dissimilarities(D: Array) -> float:

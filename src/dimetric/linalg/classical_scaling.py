@@ -33,7 +33,7 @@ ARNOLDI_VECTORS = 40  # size of ARPACK's basis; chosen by experiment
 MIN_SAMPLES_FOR_START = 2048  # for fewer samples, approximating a start takes longer than it saves
 START_SAMPLES = 128  # samples from which a start is approximated, less than DENSE_SAMPLES
 START_CUTOFF = 1e-10  # relative size of eigenvalues that are left out of the start
-SQUARES_PER_BLOCK = 2**16  # numbers squared at once, which fit into a core's cache
+SQUARES_PER_BLOCK = 2**18  # numbers squared at once; threads wait for each other at smaller blocks
 
 Product = Callable[[np.ndarray], np.ndarray]
 
