@@ -207,4 +207,28 @@ def test_lists_are_long_only_while_the_map_moves_little(rng):
         kept = objective.rule.kept_pairs._list
         slacks.append(kept.slack / np.mean(kept.bounds))
     is_long = np.array(slacks) > kept_pairs.LEAST_SLACK * 2
-    assert_array_equal(is_long, [False, False, False, True, True, True, True, False])
+    assert_array_equal(is_long, [False, False, False, True, True, True, False, False])
+
+
+def slack_after_moves(rng, step):
+    """Return the slack of the second list, relative to the mean radius."""
+    arguments, options = problem(rng, n=400, spread=4.0)
+    objective = MarginObjective(*arguments, **options)
+    for L in walk(rng, [step]):
+        on_maps(objective)(L.ravel())
+    return objective.rule.kept_pairs._last_slack
+
+
+def test_slack_grows_like_the_square_root_of_the_moves_until_these_are_too_long():
+    steps = (2.5e-4, 1e-3, 4e-3, 1e-2)
+    *slacks, too_long = (slack_after_moves(np.random.default_rng(0), step) for step in steps)
+    assert_allclose(np.divide(slacks[1:], slacks[:-1]), 2, rtol=0.1)
+    assert too_long == pytest.approx(kept_pairs.LEAST_SLACK)
+
+
+def test_a_list_near_its_limit_gets_less_slack():
+    """A list that exceeds the limit would be discarded."""
+    slack = slack_after_moves(np.random.default_rng(0), 1e-3)
+    with patch.object(kept_pairs, "MAX_PAIRS", 150):  # about 90 pairs need no slack
+        limited = slack_after_moves(np.random.default_rng(0), 1e-3)
+    assert kept_pairs.LEAST_SLACK < limited < slack

@@ -18,6 +18,7 @@ References
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import log
 
 import numpy as np
 
@@ -25,14 +26,15 @@ from dimetric.objectives.listed import Graph
 from dimetric.objectives.margins.tiles import ImpostorSearch, LowerBounds, over_tile_rows, tiles
 from dimetric.objectives.side import Side
 
-# Slack relative to the mean radius, chosen by experiment. If the points move by more between two
-# evaluations, the next list is unlikely to be used at other points, and the least slack, which
-# allows for rounding errors, makes it short.
-SLACK, LEAST_SLACK = 0.1, 1e-4
+# Slacks relative to the mean radius. The least one allows for rounding errors.
+LEAST_SLACK, MOST_SLACK = 1e-4, 0.15
+# If points move by h between evaluations, a list with slack s serves for about s / h of them, and
+# has exp(GROWTH s) times as many pairs. So the time is least if s is about proportional to sqrt(h).
+# Both numbers were chosen by experiment.
+SLACK_OF_MOVES, GROWTH = 0.5, 16.0
 # Limits on the number of pairs in a list. With more pairs, tiles of all pairs are faster.
 MAX_PAIRS, MAX_PAIRS_PER_SAMPLE, MAX_FRACTION = 2**20, 16, 1 / 128
-# A list is searched for if the last evaluation found at most this fraction of the limit. Only then,
-# the next list may have the whole slack.
+# A list is searched for if the last evaluation found at most this fraction of the limit.
 FEW = 1 / 2
 # If the impostors are more than this fraction of all pairs, all pairs are added without a search.
 MANY = 1 / 16
@@ -82,9 +84,10 @@ class KeptPairs:
         self._target_rows = np.empty((0, 2), np.int64)  # pairs of a sample and a target
         self._target_graph: Graph | None = None
         self._n, self._most = 0, 0  # number of samples, and largest number of pairs in a list
-        self._moves_little = False  # whether the list was used for other points than its own
+        self._n_moves = 0  # how often the list was used for other points than its own
         self._are_few = True  # whether the last evaluation found few impostors
         self._last_size = 0.0  # number of pairs in the last list, or of impostors
+        self._last_slack = 0.0  # slack of the last list, relative to the mean radius
         self.are_many = False  # whether it found so many that a search takes longer than it saves
 
     def within(
@@ -106,32 +109,42 @@ class KeptPairs:
             Number of points.
         """
         radii = np.sqrt(np.maximum(reach, 0.0, dtype=np.float64))
-        slack = SLACK * float(np.mean(radii))
+        mean_radius = float(np.mean(radii))
         needed = np.inf if self._list is None else self._list.needed_slack(Z, radii)
         # Written so that NaN fails the comparison.
         if self._list is not None and needed <= self._list.slack:
-            self._moves_little = self._moves_little or needed > LEAST_SLACK / SLACK * slack
+            self._n_moves += needed > LEAST_SLACK * mean_radius
             return self._list
-        moves_little, self._moves_little = self._moves_little or needed <= slack, False
-        self._list = None
+        step = needed / (self._n_moves + 1)
+        self._list, self._n_moves = None, 0
         if self._are_few:
             n = self._n = len(Z)
             self._most = min(MAX_PAIRS, MAX_PAIRS_PER_SAMPLE * n + int(MAX_FRACTION * n * n))
-            has_slack = moves_little and self._last_size <= FEW * self._most
-            slack = slack if has_slack else LEAST_SLACK / SLACK * slack
+            slack = self._next_slack(step, mean_radius)
             bounds = radii + slack
             # Samples without targets have no impostors.
             found = _pairs_within(Z, np.where(reach > 0, bounds**2, -1.0), side, self._most)
             self._are_few = found is not None
             if found is not None:
-                self._last_size = len(found[0])
+                self._last_size, self._last_slack = len(found[0]), slack / (mean_radius or 1.0)
                 rows = np.concatenate([self._to_targets(targets), np.stack(found, axis=1)])
                 self._list = PairList(Z, bounds, slack, *found, Graph(rows, n_points))
         return self._list
 
+    def _next_slack(self, step: float, mean_radius: float) -> float:
+        """Return the slack of the next list, if points move by `step` between evaluations."""
+        room = self._last_slack + log(max(self._most, 1) / max(self._last_size, 1)) / GROWTH
+        slack = min(
+            MOST_SLACK * mean_radius,
+            SLACK_OF_MOVES * (step * mean_radius) ** 0.5,
+            room * mean_radius,  # a list with more pairs would be discarded
+        )
+        return slack if slack > step else LEAST_SLACK * mean_radius
+
     def note_impostors(self, number: float) -> None:
         """Note the number of impostors, which decides how the next evaluation searches for them."""
-        self._are_few, self._last_size = number <= FEW * self._most, number
+        self._are_few = number <= FEW * self._most
+        self._last_size, self._last_slack = number, 0.0
         self.are_many = number > MANY * self._n**2
 
     def target_graph(self, targets: np.ndarray, n_points: int) -> Graph:
