@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import frexp
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from dimetric._arrays.threads import run_on_threads, stop_if_interrupted
 from dimetric.objectives.side import Side
 
 TILE_ROWS, TILE_COLUMNS = 256, 1024  # chosen so that a tile fits into the cache
-SMALL_TILE = 2**16  # entries of a tile in which all entries are searched
 
 T = TypeVar("T")
 # mask(D, columns, far) sets the squared distances of pairs that do not count to `far`.
@@ -115,22 +114,20 @@ class ImpostorSearch:
             np.matmul(self._bounds.A[rows], self._bounds.B[columns].T, out=D)
         mask(D, columns, np.inf)
         of_rows, of_columns = self._bounds.limit[rows], self._bounds.limit[columns]
-        row: Any = slice(None)
-        column: Any = slice(None)
-        if D.size > SMALL_TILE:  # most rows and columns contain no impostor
-            row = np.flatnonzero(D.min(axis=1) < of_rows)
-            column = np.flatnonzero(D.min(axis=0) < of_columns)
-        by_row = D[row] < of_rows[row][:, None]
-        by_column = D[:, column] < of_columns[column]
-        if np.count_nonzero(by_row) + np.count_nonzero(by_column) > most:
+        near = of_rows[:, None] > D
+        near |= of_columns > D
+        if np.count_nonzero(near) > most:
             return None
         # NumPy finds entries of a vector much faster than those of a matrix.
-        i, j = np.divmod(np.flatnonzero(by_row), by_row.shape[1])
-        other_i, other_j = np.divmod(np.flatnonzero(by_column), by_column.shape[1] or 1)
-        if D.size > SMALL_TILE:
-            i, other_j = row[i], column[other_j]
-        samples = np.concatenate([i + rows.start, other_j + columns.start])
-        return samples, np.concatenate([j + columns.start, other_i + rows.start])
+        entries = np.flatnonzero(near)
+        i, j = np.divmod(entries, shape[1])
+        bounds = D.ravel()[entries]
+        by_row, by_column = bounds < of_rows[i], bounds < of_columns[j]
+        i, j = i + rows.start, j + columns.start
+        samples = np.concatenate([i[by_row], j[by_column]])
+        if len(samples) > most:
+            return None
+        return samples, np.concatenate([j[by_row], i[by_column]])
 
 
 def _mask(
