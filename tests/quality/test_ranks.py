@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dimetric.quality import _ranks
-from dimetric.quality._distances import Rounding
+from dimetric.quality import _distances, _ranks
+from dimetric.quality._distances import Distances, Rounding
 from dimetric.quality._ranks import ranks_of_nearest
 
 
@@ -45,7 +45,7 @@ def test_range_of_ties_contains_exactly_the_tied_distances(scale):
 
 
 def test_compiled_counts_equal_those_of_numpy():
-    compiled = pytest.importorskip("dimetric.quality._compiled_ranks", reason="needs numba")
+    compiled = pytest.importorskip("dimetric.quality._compiled", reason="needs numba")
     rng = np.random.default_rng(0)
     D = rng.integers(0, 50, size=(7, 301)).astype(float)  # many values equal a bound
     D[np.arange(7), np.arange(7)] = np.inf
@@ -56,3 +56,12 @@ def test_compiled_counts_equal_those_of_numpy():
         np.testing.assert_array_equal(found, count)
     np.testing.assert_array_equal(expected[0], (D[:, None, :] < lower[:, :, None]).sum(axis=2))
     np.testing.assert_array_equal(expected[1], (D[:, None, :] <= upper[:, :, None]).sum(axis=2))
+
+
+def test_compiled_differences_equal_those_of_numpy(monkeypatch):
+    pytest.importorskip("dimetric.quality._compiled", reason="needs numba")
+    X = np.random.default_rng(0).normal(size=(2 * _distances.MIN_POINTS_COMPILED, 3))
+    rows = np.arange(5)
+    compiled = Distances(X)(rows).copy()
+    monkeypatch.setattr(_distances, "MIN_POINTS_COMPILED", len(X) + 1)
+    np.testing.assert_array_equal(Distances(X)(rows), compiled)

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.compiled import import_compiled
 from dimetric._arrays.namespaces import (
     Array,
     asarray_like,
@@ -29,6 +30,7 @@ T = TypeVar("T")
 Buffers = tuple["_Buffer", "_Buffer"]  # for the results and for one more array of their shape
 
 MAX_DIFFERENCE_FEATURES = 8  # up to this many, differences are as fast as a matrix product
+MIN_POINTS_COMPILED = 2048  # for fewer points, importing numba takes longer than all differences
 PILOT_POINTS = 16  # points on which the precision of a matrix product is tested
 MAX_RELATIVE_ERROR = 1e-9  # largest error of computed distances that is accepted as rounding
 BLOCK_ENTRIES = 2**18  # distances per block, to fit a CPU cache
@@ -214,16 +216,16 @@ def _squared_distance_method(
     X = xp.astype(X, xp.float64)
     X = X - _coarse_mean(X)
     if X.shape[1] <= MAX_DIFFERENCE_FEATURES:
-        return X, X, _by_differences
+        return X, xp.asarray(X.T, copy=True), _by_differences
     left, right = left_factor(X), right_factor(X)
     # The error of a product grows with the norms. Test the points with the largest norms, and
     # points spread over all norms.
     order = xp.argsort(right[:, -1])
     pilots = xp.concat([order[-PILOT_POINTS:], order[:: max(1, X.shape[0] // PILOT_POINTS)]])
-    exact = _by_differences(xp.take(X, pilots, axis=0), X, (_Buffer(), _Buffer()))
+    exact = _by_differences(xp.take(X, pilots, axis=0), X.T, (_Buffer(), _Buffer()))
     product = _by_product(xp.take(left, pilots, axis=0), right, (_Buffer(), _Buffer()))
     if bool(xp.any((xp.abs(product - exact) > MAX_RELATIVE_ERROR * exact) & (exact > 0))):
-        return X, X, _by_differences
+        return X, xp.asarray(X.T, copy=True), _by_differences
     return left, right, _by_product
 
 
@@ -241,13 +243,18 @@ def _coarse_mean(X: Array) -> Array:
     return xp.round(mean / unit) * unit
 
 
-def _by_differences(A: Array, B: Array, buffers: Buffers) -> Array:
-    """Return squared distances, summed feature by feature."""
+def _by_differences(A: Array, columns: Array, buffers: Buffers) -> Array:
+    """Return squared distances from rows of points to columns, summed feature by feature."""
     if not compat.is_numpy_array(A):
-        return sum((A[:, f][:, None] - B[:, f][None, :]) ** 2 for f in range(A.shape[1]))
-    D, difference = (buffer.of_shape(len(A), len(B)) for buffer in buffers)
+        return sum((A[:, f][:, None] - columns[f, :][None, :]) ** 2 for f in range(A.shape[1]))
+    D, difference = (buffer.of_shape(len(A), columns.shape[1]) for buffer in buffers)
+    if columns.shape[1] >= MIN_POINTS_COMPILED and columns.flags.c_contiguous:
+        compiled = import_compiled("quality._compiled")
+        if compiled is not None:
+            compiled.squared_differences(np.ascontiguousarray(A), columns, D)
+            return D
     D[...] = 0
-    for a, b in zip(A.T, B.T, strict=True):
+    for a, b in zip(A.T, columns, strict=True):
         np.subtract(a[:, None], b, out=difference)
         difference *= difference
         D += difference

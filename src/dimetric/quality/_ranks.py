@@ -133,7 +133,7 @@ def _counted_ranks(
     """
     D = with_self_entries(D, index, np.inf)
     lower, upper = rounding.range_of_ties(np.take_along_axis(D, columns, axis=1))
-    compiled = import_compiled("quality._compiled_ranks")
+    compiled = import_compiled("quality._compiled")
     count = _count_in_rows if compiled is None else compiled.count_in_rows
     n_smaller, n_not_larger = count(D, lower, upper)
     return n_smaller + 1, np.any(n_not_larger - n_smaller != 1, axis=1)

@@ -1,9 +1,31 @@
-"""Counts of small distances, compiled by numba (the extra ``fast``)."""
+"""Distances of points with few features, and counts of small ones, compiled by numba."""
 
 import numpy as np
 from numba import njit
 
-CHUNK = 1024  # distances that stay in the fastest cache while they are compared with all bounds
+CHUNK = 1024  # distances that stay in the fastest cache while a loop passes over them several times
+
+
+@njit(nogil=True, cache=True)
+def squared_differences(A, columns, out):  # type: ignore # pragma: no cover - compiled
+    """Fill `out` with squared distances between the rows of A and the given columns.
+
+    A has shape (b, d), `columns` has shape (d, n) and `out` has shape (b, n), all C-contiguous. The
+    features are added in order, so the results equal those of NumPy bit for bit.
+    """
+    for i in range(len(A)):
+        for start in range(0, out.shape[1], CHUNK):
+            sums = out[i, start : start + CHUNK]
+            sums[:] = 0.0
+            for f in range(A.shape[1]):
+                _add_squares(sums, A[i, f], columns[f, start : start + CHUNK])
+
+
+@njit(nogil=True, cache=True)
+def _add_squares(sums, a, column):  # type: ignore # pragma: no cover - compiled
+    for j in range(len(sums)):
+        difference = a - column[j]
+        sums[j] += difference * difference
 
 
 @njit(nogil=True, cache=True)
