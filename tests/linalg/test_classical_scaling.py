@@ -21,22 +21,25 @@ def dissimilarities(n, kind, rng):
 
 
 KINDS = ["Euclidean", "city block", "random"]
-# Numbers of samples, and from which number on the iteration starts from approximate eigenvectors.
-SIZES = [(40, 2048), (700, 2048), (700, 700)]
+# Numbers of samples, from which number on the iteration starts from approximate eigenvectors, and
+# up to which one the squares of D are in memory.
+SIZES = [(40, 2048, 1024), (700, 2048, 1024), (700, 2048, 256), (700, 700, 256)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("n", "n_with_start"), SIZES)
+@pytest.mark.parametrize(("n", "n_with_start", "n_in_memory"), SIZES)
 def test_coordinates_are_eigenvectors_of_the_gram_matrix(
-    n, n_with_start, kind, namespace, rng, monkeypatch
+    n, n_with_start, n_in_memory, kind, namespace, rng, monkeypatch
 ):
     monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_START", n_with_start)
+    monkeypatch.setattr(classical_scaling, "MAX_SAMPLES_ON_ONE_THREAD", n_in_memory)
     D = dissimilarities(n, kind, rng)
     found = principal_coordinates(namespace.asarray(D), 3)
     B = centred_gram(D)
     values = np.linalg.eigvalsh(B)
     assert_allclose(found.values, values[::-1][:3], rtol=1e-10)
     assert_allclose(found.V @ B, found.values[:, None] * found.V, atol=1e-9 * values[-1])
+    assert_allclose(found.means, np.mean(D**2, axis=1), rtol=1e-12)
     assert_allclose(found.norm, np.linalg.norm(B), rtol=1e-10)
     assert_allclose(
         found.strain, np.linalg.norm(values[:-3]) / n, rtol=1e-8, atol=1e-8 * values[-1]
@@ -53,9 +56,9 @@ def test_coordinates_are_eigenvectors_of_the_gram_matrix(
 def test_one_product_is_enough_if_some_samples_span_all_others(rng, monkeypatch):
     monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_START", 700)
     D, products = dissimilarities(700, "Euclidean", rng), []
-    times = classical_scaling._gram_product(D)
+    multiply = classical_scaling._Gram.__call__
     monkeypatch.setattr(
-        classical_scaling, "_gram_product", lambda D: lambda V: products.append(1) or times(V)
+        classical_scaling._Gram, "__call__", lambda gram, V: products.append(1) or multiply(gram, V)
     )
     expected = ClassicalMDS(3, metric="precomputed").fit(D).embedding_
     found = principal_coordinates(D, 3).coordinates

@@ -9,7 +9,7 @@ References
 .. [1] W. S. Torgerson, "Multidimensional scaling: I. Theory and method", Psychometrika 17, 1952.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import array_api_compat as compat
@@ -19,7 +19,6 @@ from scipy.sparse.linalg import LinearOperator, eigs
 from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
-from dimetric._arrays.threads import run_on_threads
 from dimetric._warnings import warn
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.spectral import fixed_signs
@@ -33,7 +32,6 @@ ARNOLDI_VECTORS = 40  # size of ARPACK's basis; chosen by experiment
 MIN_SAMPLES_FOR_START = 2048  # for fewer samples, approximating a start takes longer than it saves
 START_SAMPLES = 128  # samples from which a start is approximated, less than DENSE_SAMPLES
 START_CUTOFF = 1e-10  # relative size of eigenvalues that are left out of the start
-SQUARES_PER_BLOCK = 2**18  # numbers squared at once; threads wait for each other at smaller blocks
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -145,16 +143,16 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
     array([[0.166667, 0.      ]])
     """
     n = D.shape[0]
-    means, fourth_powers = _squared_moments(D)
     if n <= DENSE_SAMPLES or MIN_SAMPLES_PER_COORDINATE * k > n:
-        B = centred_gram(to_host(D))
-        values, V = np.linalg.eigh(B)
+        means, fourth_powers = _squared_moments(D)
+        values, V = np.linalg.eigh(centred_gram(to_host(D)))
         values, V, smallest = values[::-1][:k], fixed_signs(V.T[::-1][:k]), float(values[0])
     else:
-        tol = max(1e-12, eps(D) / 100)
+        tol, gram = max(1e-12, eps(D) / 100), _Gram(D)
         with one_blas_thread():  # the products use their own threads, and the other work is small
             start = _approximate_eigenvectors(D) if n >= MIN_SAMPLES_FOR_START else None
-            values, V, smallest = largest_eigenvectors(_gram_product(D), n, k, tol=tol, start=start)
+            values, V, smallest = largest_eigenvectors(gram, n, k, tol=tol, start=start)
+        means, fourth_powers = gram.moments
     # |J A J|^2 = |A|^2 - 2 n |row means|^2 + n^2 mean^2
     norm2 = (fourth_powers - 2 * n * float(means @ means) + n**2 * float(means.mean()) ** 2) / 4
     # The rounding errors of D form a random matrix, whose norm grows only like sqrt(n).
@@ -219,7 +217,7 @@ def additive_constant(D: np.ndarray) -> float:
         companion = np.block([[zero, 2 * centred_gram(D)], [-eye, -4 * centred_gram(D, power=1)]])
         return max(0.0, float(np.linalg.eigvals(companion).real.max()))
 
-    times_B1, times_B2 = _gram_product(D, power=1), _gram_product(D)
+    times_B1, times_B2 = _gram_product(D, power=1), _gram_product(D, power=2)
 
     def product(v: np.ndarray) -> np.ndarray:
         upper, lower = v.reshape(-1)[:n, None], v.reshape(-1)[n:, None]
@@ -233,7 +231,37 @@ def additive_constant(D: np.ndarray) -> float:
     return max(0.0, float(largest[0].real))
 
 
-def _gram_product(D: Array, *, power: int = 2) -> Product:
+class _Gram:
+    """Products of B with vectors. The first one also finds the moments of the squares of D.
+
+    Attributes
+    ----------
+    moments : tuple of ndarray and float
+        See :func:`_squared_moments`. Set by the first product.
+    """
+
+    moments: tuple[np.ndarray, float]
+
+    def __init__(self, D: Array) -> None:
+        self._times = _product(D, 2)
+        if not isinstance(self._times, SymmetricProduct):
+            self.moments = _squared_moments(D)
+
+    def __call__(self, V: np.ndarray) -> np.ndarray:
+        W = self._product(V - V.mean(axis=0))
+        return -0.5 * (W - W.mean(axis=0))
+
+    def _product(self, V: np.ndarray) -> np.ndarray:
+        """Return the product of the squares of D with V."""
+        if hasattr(self, "moments") or not isinstance(self._times, SymmetricProduct):
+            return self._times(V)
+        with_ones = np.hstack([V, np.ones((len(V), 1))])  # their product has the sums of the rows
+        W, fourth_powers = self._times.with_squared_norm(with_ones)
+        self.moments = W[:, -1] / len(V), fourth_powers
+        return W[:, :-1]
+
+
+def _gram_product(D: Array, *, power: int) -> Product:
     r"""Return a function that maps V to :math:`-\frac12 J D^p J V` without forming the matrix."""
     times = centred_product(D, power=power)
     return lambda V: -0.5 * times(V)
@@ -276,35 +304,10 @@ def _product(K: Array | PackedSymmetric, power: int) -> Product:
 
 def _squared_moments(D: Array) -> tuple[np.ndarray, float]:
     """Return the mean of the squares of each row, and the sum of all fourth powers."""
-    xp = namespace(D)
-    sums, fourth = np.empty(D.shape[0]), np.empty(D.shape[0])
-
-    def store(b: slice, squares: Array) -> None:
+    xp, n = namespace(D), D.shape[0]
+    sums, fourth = np.empty(n), 0.0
+    for b in row_blocks(n, max(1, BLOCK_ENTRIES // D.shape[1])):
+        squares = xp.astype(D[b, :], xp.float64) ** 2
         sums[b] = to_host(xp.sum(squares, axis=1))
-        fourth[b] = to_host(xp.vecdot(squares, squares))
-
-    _for_each_block_of_squares(D, store)
-    return sums / D.shape[1], float(fourth.sum())
-
-
-def _for_each_block_of_squares(D: Array, use: Callable[[slice, Array], None]) -> None:
-    """Call ``use(rows, squares)`` for each block of rows, with their squared entries in float64.
-
-    For NumPy arrays, several threads make the calls, and each reuses its block after the call.
-    """
-    n, m = D.shape
-    if not compat.is_numpy_array(D):
-        xp = namespace(D)
-        for b in row_blocks(n, max(1, BLOCK_ENTRIES // m)):
-            use(b, xp.astype(D[b, :], xp.float64, copy=False) ** 2)
-        return
-    rows = max(1, SQUARES_PER_BLOCK // m)
-
-    def work(tasks: Iterator[slice]) -> None:
-        buffer = np.empty((rows, m))
-        for b in tasks:
-            block = buffer[: b.stop - b.start]
-            np.multiply(D[b], D[b], out=block, dtype=np.float64)
-            use(b, block)
-
-    run_on_threads(work, list(row_blocks(n, rows)), shared_queue=True)
+        fourth += float(xp.sum(squares * squares))
+    return sums / D.shape[1], fourth

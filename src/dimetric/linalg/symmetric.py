@@ -124,28 +124,52 @@ class SymmetricProduct:
 
     def __call__(self, V: np.ndarray) -> np.ndarray:
         """Return K @ V in float64, for V of shape (n, p)."""
+        if V.shape[1] > MAX_VECTORS:
+            columns = range(0, V.shape[1], MAX_VECTORS)
+            return np.hstack([self(V[:, j : j + MAX_VECTORS]) for j in columns])
+        return self._in_one_pass(V, with_norm=False)[0]
+
+    def with_squared_norm(self, V: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return K @ V and the sum of the squared entries of K, in one pass over K.
+
+        V has at most ``MAX_VECTORS`` columns.
+
+        Examples
+        --------
+        >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
+        >>> SymmetricProduct(2, lambda a, b: K[a, b]).with_squared_norm(np.ones((2, 1)))
+        (array([[3.],
+               [4.]]), 15.0)
+        """
+        return self._in_one_pass(V, with_norm=True)
+
+    def _in_one_pass(self, V: np.ndarray, *, with_norm: bool) -> tuple[np.ndarray, float]:
         n, p = V.shape
-        if p > MAX_VECTORS:
-            return np.hstack([self(V[:, j : j + MAX_VECTORS]) for j in range(0, p, MAX_VECTORS)])
         V = np.ascontiguousarray(V)
         size = self._n_sums * n * p
         if self._workspace.size < size:
             self._workspace = np.empty(size)
         sums = self._workspace[:size].reshape(self._n_sums, n, p)
+        norms = np.zeros(self._n_sums)
 
         def work(sum_indices: Iterator[int]) -> None:
             for index in sum_indices:
                 sums[index] = 0.0
-                self._add_products(V, sums[index], self._positions[index::N_PARTIAL_SUMS])
+                positions = self._positions[index::N_PARTIAL_SUMS]
+                norms[index] = self._add_products(V, sums[index], positions, with_norm)
 
         run_on_threads(work, range(self._n_sums), shared_queue=True)
-        return np.sum(sums, axis=0)
+        return np.sum(sums, axis=0), float(np.sum(norms))
 
     def _add_products(
-        self, V: np.ndarray, total: np.ndarray, positions: list[tuple[slice, slice]]
-    ) -> None:
-        """Add the products of the tiles at the given positions."""
-        buffer = np.empty((TILE_SIZE, TILE_SIZE))
+        self,
+        V: np.ndarray,
+        total: np.ndarray,
+        positions: list[tuple[slice, slice]],
+        with_norm: bool,
+    ) -> float:
+        """Add the products of the tiles at the given positions. Return their squared norm or 0."""
+        buffer, norm = np.empty((TILE_SIZE, TILE_SIZE)), 0.0
         for a, b in positions:
             stop_if_interrupted()
             values = self._tile(a, b)
@@ -156,3 +180,6 @@ class SymmetricProduct:
             total[a] += values @ V[b]
             if a != b:
                 total[b] += values.T @ V[a]
+            if with_norm:
+                norm += (1 if a == b else 2) * float(np.vdot(values, values))
+        return norm
