@@ -243,7 +243,9 @@ for _ in range(n_kills):
                 write(i)
     os.read(ready, 1)
     os.close(ready), os.close(started)
-    time.sleep(random.uniform(0, 2 * duration))
+    while len(os.listdir(folder)) == 1:  # until the writer has started a new file
+        pass
+    time.sleep(random.choice([0, random.uniform(0, 2 * duration)]))
     os.kill(pid, 9)
     os.waitpid(pid, 0)
     n_left += len(os.listdir(folder)) > 1
@@ -261,4 +263,4 @@ print(n_left)
 @pytest.mark.parametrize("kind", ["dimetric", "csv", "parquet", "npz"])
 def test_kills_leave_a_whole_file_and_nothing_else(tmp_path, kind):
     n_left = int(run_script(KILLS, tmp_path, kind, N_KILLS))
-    assert n_left >= N_KILLS // 4  # most kills happen while the file is written
+    assert n_left >= N_KILLS // 10  # some kills happen while the file is written
