@@ -1,6 +1,7 @@
 """Measure the sides of a comparison in turns."""
 
 import statistics
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -9,6 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from _bar.process import Side, SideFailed, SideProcess, TimeLimitReached
+
+
+# After a product, the threads of OpenBLAS wait in a busy loop for up to 2^26 cycles, and slow down
+# the next side. A program that uses only one library does not meet this.
+SECONDS_BETWEEN_RUNS = 0.05
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class Runner(Protocol):
 def in_turns(sides: Mapping[str, Runner], effort: Effort) -> dict[str, Timing]:
     """Run the sides alternately, so that a busy machine slows all of them equally.
 
-    The order rotates, because a run affects the next one (caches, threads that still wait).
+    The order rotates, because a run affects the next one, for example by the caches.
     """
     timings = {name: Timing() for name in sides}
     names = list(sides)
@@ -88,6 +94,7 @@ def in_turns(sides: Mapping[str, Runner], effort: Effort) -> dict[str, Timing]:
             timing = timings[name]
             if timing.is_over or (timing.seconds and sum(timing.seconds) >= effort.patience):
                 continue
+            time.sleep(SECONDS_BETWEEN_RUNS)
             try:
                 seconds, megabytes, timing.results = sides[name].run(effort.limit)
             except TimeLimitReached:
