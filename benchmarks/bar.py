@@ -23,7 +23,7 @@ from _bar.report import write
 from _bar.run import growth, outcomes, tell
 from _bar.works import ALL
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "benchmarks.md"
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="fewer works, sizes and repeats")
     parser.add_argument("--only", default="", help="only works whose name contains this")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
+    parser.add_argument("--out", type=Path, default=PAGE, help="page to write, in Markdown")
     args = parser.parse_args()
 
     def selected(name: str) -> bool:
@@ -58,7 +58,7 @@ def main() -> None:
         "minutes": (time.monotonic() - started) / 60,
     }
     write(args.out, run, found, grown)
-    tell(f"wrote {args.out / 'benchmarks.md'} and .json after {run['minutes']:.1f} minutes")
+    tell(f"wrote {args.out} and .json after {run['minutes']:.1f} minutes")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Compare estimators on CUDA tensors with NumPy, and measure them. Requires torch with CUDA.
 
-The evaluations and fits use MNIST, if the file mnist.npz (X_train, y_train) is in the folder of
+The evaluations and fits use MNIST, if ``large/mnist.npz`` (X_train, y_train) is in the folder of
 data sets, else generated data of the same shape. Beside each evaluation stands its limit: the time
 of the matrix products that it cannot do without, by torch in float32.
 """
@@ -176,12 +176,12 @@ def fits(X, y, learners):
 
 def samples(folder):
     """Return MNIST or generated samples on the device, sorted by class, and their labels."""
-    path = Path(folder or ".") / "mnist.npz"
+    path = Path(folder or ".") / "large" / "mnist.npz"
     if path.is_file():
         data = np.load(path)
         X, y = data["X_train"].reshape(-1, 784) / np.float32(255), data["y_train"].astype(np.int64)
     else:
-        print("mnist.npz was not found: generated data")
+        print("large/mnist.npz was not found: generated data")
         rng = np.random.default_rng(0)
         y = rng.integers(0, 10, 60_000)
         X = rng.normal(size=(60_000, 784)) / 28 + rng.normal(size=(10, 784))[y] / 56

@@ -1,5 +1,6 @@
 """The machine and the versions of a run."""
 
+import importlib.util
 import json
 import os
 import platform
@@ -34,6 +35,15 @@ def processor() -> str:
     except OSError:
         names = []
     return names[0] if names else platform.processor() or platform.machine()
+
+
+def gpu() -> str:
+    """Return the name of the GPU, or "" if torch finds none."""
+    if importlib.util.find_spec("torch") is None:
+        return ""
+    import torch
+
+    return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else ""
 
 
 def cores() -> int:
@@ -78,6 +88,7 @@ def description(environments: Environments, libraries: set[str]) -> dict[str, An
     """Return the machine and all versions. The environments of the libraries are built."""
     return {
         "processor": processor(),
+        "gpu": gpu(),
         "cores": cores(),
         "system": f"{platform.system()} {platform.machine()}",
         "versions": versions(),

@@ -9,19 +9,18 @@ from _bar.bar_rows import ROWS, Outcome, row_marks
 from _bar.growth import Growth
 from _bar.measure import Timing
 
-NAME = "benchmarks"
 INTRODUCTION = """\
 # Benchmarks
 
-`make bench` wrote this page, and [benchmarks.json](benchmarks.json) with the same numbers. Each
-work runs on the same data in our library and in the peer's, each in a process of its own. The runs
-alternate, and the times are medians. Absolute times differ between machines. Ratios differ less.
+`make bench` wrote this page, and [{numbers}]({numbers}) with the same numbers. Each work runs on
+the same data in our library and in the peer's, each in a process of its own. The runs alternate,
+and the times are medians. Absolute times differ between machines. Ratios differ less.
 
 - **ratio**: the time of the peer divided by ours.
 - **limit**: the time of the matrix products or passes that the work cannot do without, measured in
-  the same run, divided by our time. The products are in float64, except for PCA. The limit is 1 if
-  the work takes no other time, and above 1 if we do with less, such as products in float32. For
-  iterative fits, the products of one evaluation are counted once for each iteration.
+  the same run, divided by our time. The products are in float64, except for PCA and on a GPU. The
+  limit is 1 if the work takes no other time, and above 1 if we do with less, such as products in
+  float32. For iterative fits, the products of one evaluation are counted once for each iteration.
 - **quality**: an objective or accuracy. The same function of ours evaluates both results. A work
   reaches its bar only if our quality is no worse.
 - **memory**: the largest resident memory during the work minus the memory before it. The code of
@@ -29,19 +28,23 @@ alternate, and the times are medians. Absolute times differ between machines. Ra
 """
 
 
-def write(folder: Path, run: dict[str, Any], outcomes: list[Outcome], grown: list[Growth]) -> None:
-    """Write ``benchmarks.md`` and ``benchmarks.json`` into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{NAME}.md").write_text(markdown(run, outcomes, grown), encoding="utf-8")
+def write(page: Path, run: dict[str, Any], outcomes: list[Outcome], grown: list[Growth]) -> None:
+    """Write a page in Markdown, and its numbers beside it as JSON."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    numbers = page.with_suffix(".json")
+    page.write_text(markdown(run, outcomes, grown, numbers.name), encoding="utf-8")
     content = as_json(run, outcomes, grown)
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-    (folder / f"{NAME}.json").write_text(text + "\n", encoding="utf-8")
+    numbers.write_text(text + "\n", encoding="utf-8")
 
 
-def markdown(run: dict[str, Any], outcomes: list[Outcome], grown: list[Growth]) -> str:
-    """Return the page."""
-    parts = [INTRODUCTION, _machine(run), "## The bar\n", _rows(outcomes), "## Works\n"]
-    parts += [_works(outcomes), "## Growth\n", _growth(grown)]
+def markdown(
+    run: dict[str, Any], outcomes: list[Outcome], grown: list[Growth], numbers: str
+) -> str:
+    """Return the page, which links to the file of its numbers."""
+    parts = [INTRODUCTION.format(numbers=numbers), _machine(run)]
+    parts += ["## The bar\n", _rows(outcomes), "## Works\n", _works(outcomes)]
+    parts += ["## Growth\n", _growth(grown)] if grown else []
     return "\n".join(parts)
 
 
@@ -103,6 +106,7 @@ def _machine(run: dict[str, Any]) -> str:
     lines = [
         f"A {run['kind']} run on {run['date']}, {run['minutes']:.1f} minutes.\n",
         f"- {run['processor']}, {run['cores']} cores, {run['system']}",
+        *([f"- {run['gpu']}"] if run["gpu"] else []),
         f"- {listed(run['versions'])}",
         *(f"- environment {name}: {listed(each)}" for name, each in run["peers"].items()),
     ]

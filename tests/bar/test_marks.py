@@ -93,6 +93,7 @@ RUN = {
     "date": "2026-01-01",
     "minutes": 4.0,
     "processor": "Some processor",
+    "gpu": "Some GPU",
     "cores": 2,
     "system": "Linux",
     "versions": {"numpy": "2.4.6"},
@@ -108,18 +109,19 @@ def growth():
 
 def test_report_has_the_rows_of_its_works_and_names_what_is_missing():
     found = [outcome(peer=Timing(over_limit=30)), outcome(peer=Timing(error="not installed"))]
-    text = markdown(RUN, found, [growth()])
+    text = markdown(RUN, found, [growth()], "numbers.json")
     assert [row for row in ROWS.values() if row in text] == [ROWS["nca"]]
-    for expected in ("> 30 s", "> 30x", "Some processor", "not installed: no network", "2.00"):
+    named = ("Some processor", "Some GPU", "(numbers.json)", "not installed: no network")
+    for expected in (*named, "> 30 s", "> 30x", "2.00"):
         assert expected in text
 
 
 def test_report_is_written_as_markdown_and_json(tmp_path):
     found = [outcome(ours=Timing(error="bug"), values=(math.nan, 1.0))]
-    write(tmp_path, RUN, found, [growth()])
-    content = json.loads((tmp_path / "benchmarks.json").read_text())
+    write(tmp_path / "page.md", RUN, found, [growth()])
+    content = json.loads((tmp_path / "page.json").read_text())
     assert content == json.loads(json.dumps(as_json(RUN, found, [growth()])))
     assert content["works"][0]["ratio"] is None
     assert content["growth"][0]["seconds"]["ours"] == [1.0, 4.0, None]
     assert [each["row"] for each in content["bar"]] == [ROWS["nca"]]
-    assert (tmp_path / "benchmarks.md").read_text() == markdown(RUN, found, [growth()])
+    assert (tmp_path / "page.md").read_text() == markdown(RUN, found, [growth()], "page.json")
