@@ -339,6 +339,7 @@ BAD = {
     "negative": (-D, "must not be negative"),
     "NaN": (with_entry(3, 1, np.nan), "contains NaN"),
     "infinite": (with_entry(3, 1, np.inf), "contains infinity"),
+    "negative infinite": (with_entry(3, 1, -np.inf), "contains infinity"),
     "diagonal": (D + np.eye(75), "diagonal .* must be 0"),
     "not square": (D[:, :9], r"square matrix, but X has shape \(75, 9\)"),
 }

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from itertools import combinations_with_replacement
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import array_api_compat as compat
 import numpy as np
+from sklearn.utils import assert_all_finite
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
@@ -15,10 +16,11 @@ TILE_SIZE = 256  # rows and columns of a tile; two tiles fit into a core's cache
 BLOCK_VALUES = 2**18  # numbers in a block of rows; threads wait for each other at smaller blocks
 
 
-def check_dissimilarities(D: Array) -> float:
+def check_dissimilarities(D: Array, learner: Any = None) -> float:
     """Raise unless D is square, symmetric up to rounding, nonnegative, and 0 on the diagonal.
 
-    Return the largest value.
+    Return the largest value. D may hold NaN or infinity only if the learner is given, whose name
+    the error message then contains.
     """
     xp = namespace(D)
     n = D.shape[0]
@@ -29,6 +31,8 @@ def check_dissimilarities(D: Array) -> float:
             "'precomputed'."
         )
     scan = _scan(D)
+    if learner is not None and not np.isfinite([scan.smallest, scan.largest]).all():
+        assert_all_finite(to_host(D), input_name="X", estimator_name=type(learner).__name__)
     if scan.smallest < 0:
         raise ValueError(
             "Dissimilarities must not be negative. If X holds similarities, convert them first."
@@ -64,7 +68,7 @@ class _Scan(NamedTuple):
     Attributes
     ----------
     smallest, largest : float
-        Smallest and largest value.
+        Smallest and largest value, or NaN if a value is NaN.
     asymmetry : float
         Largest absolute value of A w - A^T w, where w holds random numbers from 1 to 2. If A is
         symmetric, it is 0 up to rounding. If A is not, it is improbable that all differences
@@ -79,6 +83,7 @@ class _Scan(NamedTuple):
     rounding: float
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of huge and infinite values
 def _scan(A: Array) -> _Scan:
     """Read a square matrix once. Several threads read NumPy arrays."""
     xp, n, is_numpy = namespace(A), A.shape[0], compat.is_numpy_array(A)

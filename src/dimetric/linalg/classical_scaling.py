@@ -173,15 +173,15 @@ def _approximate_eigenvectors(D: Array) -> np.ndarray:
        Stanford University, 2004.
     """
     rows = np.linspace(0, D.shape[0] - 1, START_SAMPLES).astype(np.int64)
-    to_samples = to_host(take_rows(D, rows)).astype(np.float64)
-    between = to_samples[:, rows]
-    values, V = np.linalg.eigh(centred_gram(between))
+    squares = np.square(to_host(take_rows(D, rows)), dtype=np.float64)  # one column for each sample
+    between = squares[:, rows]
+    values, V = np.linalg.eigh(centred_gram(between, power=1))
     kept = values > START_CUTOFF * np.max(np.abs(values))
-    means = np.mean(between**2, axis=0)
-    Z = (means - to_samples.T**2) @ (V[:, kept] / np.sqrt(values[kept]))
-    Z -= Z.mean(axis=0)
-    lengths, axes = np.linalg.eigh(Z.T @ Z)
-    return Z @ (axes / np.sqrt(np.maximum(lengths, np.finfo(float).tiny)))[:, ::-1]
+    squares -= np.mean(between, axis=0)[:, None]
+    Z = (V[:, kept] / -np.sqrt(values[kept])).T @ squares
+    Z -= Z.mean(axis=1, keepdims=True)
+    lengths, axes = np.linalg.eigh(Z @ Z.T)
+    return Z.T @ (axes / np.sqrt(np.maximum(lengths, np.finfo(float).tiny)))[:, ::-1]
 
 
 def centred_gram(D: np.ndarray, *, power: int = 2) -> np.ndarray:

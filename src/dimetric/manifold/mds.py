@@ -198,12 +198,16 @@ class MDS(LandmarkEmbedding):
         self.verbose = verbose
         self.random_state = random_state
 
+    @property
+    def _finds_invalid_values(self) -> bool:  # type: ignore[override]
+        return self.metric == "precomputed"
+
     def _max_steps(self) -> int:
         return self.n_init * self.max_iter if self.algorithm == "smacof" else 0
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         self._check_parameters(X.shape[0])
-        largest = check_dissimilarities(X) if self.metric == "precomputed" else None
+        largest = check_dissimilarities(X, self) if self.metric == "precomputed" else None
         X, self._factor = rescale_for_squares(X, largest=largest)
         self._unit = self._factor if self.metric_mds else 1.0  # disparities have no unit
         if self.algorithm == "smacof":
