@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from dimetric import KNNClassifier
 from dimetric._arrays import threads
-from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.euclidean.search import euclidean_neighbors
 from dimetric.neighbors.roles import enemies, friends
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::UserWarning")]

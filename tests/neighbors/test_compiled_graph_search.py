@@ -12,7 +12,7 @@ pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
 
 from dimetric.neighbors.compiled import graph_search
 from dimetric.neighbors.compiled.graph_search import nearest_other_rows
-from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.euclidean.search import euclidean_neighbors
 
 DATA = {
     "normal": lambda rng: rng.normal(size=(700, 20)),

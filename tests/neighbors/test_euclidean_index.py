@@ -11,8 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
-from dimetric.neighbors import euclidean_index as module
-from dimetric.neighbors.euclidean_index import EuclideanIndex
+from dimetric.neighbors.euclidean import in_numpy
+from dimetric.neighbors.euclidean import index as module
+from dimetric.neighbors.euclidean.index import EuclideanIndex
+from dimetric.neighbors.euclidean.products import FAR_SQUARED, ProductIndex
 
 DATA = {
     "normal": lambda rng, n: rng.normal(size=(n, 20)),
@@ -166,15 +168,15 @@ def test_vectors_of_queries_keep_the_same_candidates(n, m, rng):
     X = rng.integers(0, 4, size=(n, 3)).astype(float)  # with ties
     queries = rng.integers(0, 8, size=(90, 3)) / 2
     queries[0], queries[50] = np.nan, 1e60
-    points = EuclideanIndex(X)._product
-    A = module._rescaled(queries, points.centre, points.scale, np.empty(90))
+    points = ProductIndex(X)
+    A = in_numpy.rescaled(queries, points.centre, points.scale, np.empty(90))
     found = []
     for keep in (search.keep_smallest_of_queries, lanes.keep_smallest_of_many):
-        squares = np.full((90, m), module.FAR_SQUARED)
+        squares = np.full((90, m), FAR_SQUARED)
         indices = np.zeros((90, m), np.int32)
         keep(A, points.tiles, points.norms, squares, indices, 5)
         found.append((squares, indices))
-    assert np.all(found[0][0][1:50] < module.FAR_SQUARED)
+    assert np.all(found[0][0][1:50] < FAR_SQUARED)
     assert_array_equal(*(squares for squares, _ in found))
     assert_array_equal(*(indices for _, indices in found))
 
@@ -201,16 +203,13 @@ def test_compiled_code_rescales_and_measures_as_numpy_does(dtype, rng):
     search = pytest.importorskip("dimetric.neighbors.compiled.query_search", exc_type=ImportError)
     X = rng.integers(0, 4, size=(60, 7)).astype(dtype)  # with ties
     queries = rng.integers(0, 8, size=(20, 7)).astype(dtype) / 2
-    points = EuclideanIndex(X)._product
+    points = ProductIndex(X)
     candidates = rng.permuted(np.tile(np.arange(60, dtype=np.int32), (20, 1)), axis=1)[:, :13]
     found = []
-    for rescale, measure in (
-        (module._rescaled, module._measure_nearest),
-        (search.rescaled, search.measure_nearest),
-    ):
+    for functions in (in_numpy, search):
         norms, distances, indices = np.empty(20), np.empty((20, 5)), np.empty((20, 5), np.int64)
-        A = rescale(queries, points.centre, points.scale, norms)
-        measure(queries, X, candidates, distances, indices)
+        A = functions.rescaled(queries, points.centre, points.scale, norms)
+        functions.measure_nearest(queries, X, candidates, distances, indices)
         found.append((A, norms, distances, indices))
     assert_array_equal(found[0][0], found[1][0])
     assert_allclose(found[0][1], found[1][1], rtol=1e-14)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.neighbors.euclidean_search import EuclideanSearch, euclidean_neighbors
+from dimetric.neighbors.euclidean.search import EuclideanSearch, euclidean_neighbors
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))

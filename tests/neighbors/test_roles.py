@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from threadpoolctl import threadpool_limits
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.neighbors import euclidean_search
+from dimetric.neighbors.euclidean import search as euclidean_search
 from dimetric.neighbors.roles import enemies, friends, friends_and_enemies
 
 ignore_missing = pytest.mark.filterwarnings(r"ignore:\d+ of \d+ samples have fewer")

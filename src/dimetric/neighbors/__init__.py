@@ -1,7 +1,6 @@
 """Nearest neighbours, neighbour graphs and shortest paths.
 
-- ``euclidean_search``: exact Euclidean neighbours by matrix products, in any array namespace and
-  on any device. ``euclidean_neighbors`` searches all points, ``EuclideanSearch`` also subsets.
+- ``euclidean``: exact Euclidean neighbours (``euclidean_neighbors``, ``EuclideanIndex``).
 - ``metric_search``: exact neighbours under any metric, on the host, by the fastest method that
   applies (``metric_neighbors``).
 - ``ranking``: documents with the highest inner products, and the nDCG of a ranking.
@@ -10,8 +9,8 @@
 - ``neighbor_block``: the neighbours of some queries, as a ragged array.
 - ``queries``: distances from queries to points, and the tolerance within which distances count as
   equal (``tie_tolerance``).
-- ``index``: points that are prepared once and searched many times (``NeighborIndex``), and
-  ``euclidean_index``: their search by a tree or by matrix products.
+- ``index``: points that are prepared once and searched many times under any metric
+  (``NeighborIndex``).
 - ``compiled``: neighbour search and shortest paths compiled by numba (the extra ``fast``).
 - ``roles``: friends and enemies, the nearest samples of the same class and of other classes.
 - ``role_shares``: weights of friends and enemies that are tied at the k-th distance.

@@ -10,7 +10,7 @@ from dimetric._arrays.namespaces import Array, is_foreign, to_host
 from dimetric._arrays.row_order import EqualRows, equal_rows
 from dimetric.neighbors.approximate.index import ApproximateIndex
 from dimetric.neighbors.approximate.search import is_approximate
-from dimetric.neighbors.euclidean_index import EuclideanIndex
+from dimetric.neighbors.euclidean.index import EuclideanIndex
 from dimetric.neighbors.metric_search import Metric, is_euclidean
 from dimetric.neighbors.queries import norms_of, varying_features
 

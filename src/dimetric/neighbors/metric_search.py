@@ -9,7 +9,7 @@ from scipy import sparse
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.compiled import import_compiled
 from dimetric._arrays.threads import run_on_threads
-from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.euclidean.search import euclidean_neighbors
 
 if TYPE_CHECKING:
     from dimetric.neighbors.approximate.log import SearchLog
@@ -39,7 +39,7 @@ def metric_neighbors(
 
     By default, the search is exact. For Euclidean distances between dense samples it uses a tree if
     there are few features, and matrix products otherwise. These are compiled by numba if it is
-    installed, and computed by :func:`~dimetric.neighbors.euclidean_search.euclidean_neighbors`
+    installed, and computed by :func:`~dimetric.neighbors.euclidean.search.euclidean_neighbors`
     otherwise. In all other cases it uses scikit-learn.
 
     Parameters

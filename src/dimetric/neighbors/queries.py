@@ -17,8 +17,8 @@ from dimetric._arrays.namespaces import (
 )
 from dimetric._arrays.squared_distances import squared_norms
 from dimetric.neighbors.approximate.index import ApproximateIndex
-from dimetric.neighbors.euclidean_index import EuclideanIndex
-from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.euclidean.index import EuclideanIndex
+from dimetric.neighbors.euclidean.search import euclidean_neighbors
 from dimetric.neighbors.metric_search import (
     TREE_FEATURES,
     Metric,

@@ -11,7 +11,7 @@ from dimetric._warnings import warn
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.neighbors.approximate.log import SearchLog
 from dimetric.neighbors.approximate.roles import approximate_roles
-from dimetric.neighbors.euclidean_search import EuclideanSearch, Part
+from dimetric.neighbors.euclidean.search import EuclideanSearch, Part
 from dimetric.neighbors.role_shares import Shares, TieTolerance, shares_of_ties
 
 

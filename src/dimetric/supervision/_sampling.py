@@ -11,7 +11,7 @@ from dimetric._arrays.namespaces import Array, take_rows, to_host
 from dimetric._arrays.random_state import random_generator
 from dimetric._arrays.row_order import distinct_rows
 from dimetric._arrays.validation import checked_array, rescale_for_squares
-from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.euclidean.search import euclidean_neighbors
 from dimetric.neighbors.roles import enemies, friends
 
 MAX_LISTED = 10**8  # largest number of pairs or triplets to list if n is None

@@ -6,7 +6,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_row
 from dimetric._arrays.row_order import canonical_order
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric.linalg.scatter import difference_scatter
-from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.euclidean.search import euclidean_neighbors
 
 N_GRAPH_NEIGHBORS = 10
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric.neighbors.approximate.search import ApproximateNeighbors
-from dimetric.neighbors.euclidean_index import centre_and_scale
+from dimetric.neighbors.euclidean.products import centre_and_scale
 
 EF_CONSTRUCTION = 80  # points that are kept to find the links of a new point
 KMEANS_ITERATIONS = 10

@@ -8,8 +8,8 @@ import numpy as np
 from dimetric.neighbors.approximate.faiss_index import FaissIndex
 from dimetric.neighbors.approximate.model_index import ModelIndex
 from dimetric.neighbors.approximate.search import ApproximateNeighbors, is_approximate
-from dimetric.neighbors.euclidean_index import EuclideanIndex
-from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.euclidean.index import EuclideanIndex
+from dimetric.neighbors.euclidean.search import euclidean_neighbors
 
 SPARE_CANDIDATES = 4  # candidates in addition to the k neighbours, because faiss rounds distances
 

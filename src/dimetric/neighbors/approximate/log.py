@@ -14,7 +14,7 @@ from dimetric.neighbors.approximate.search import (
     name_of_search,
     remedy_for,
 )
-from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.euclidean.search import euclidean_neighbors
 from dimetric.neighbors.queries import RELATIVE_TOLERANCE
 
 RECALL_SAMPLES = 400  # random samples that measure the recall

@@ -13,7 +13,7 @@ import numpy as np
 
 from dimetric.neighbors.approximate.index import ApproximateIndex
 from dimetric.neighbors.approximate.log import SearchLog
-from dimetric.neighbors.euclidean_search import EuclideanSearch, Part
+from dimetric.neighbors.euclidean.search import EuclideanSearch, Part
 
 
 def approximate_roles(

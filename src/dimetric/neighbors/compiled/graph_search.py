@@ -22,7 +22,7 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.squared_distances import single_precision_error, squared_norms
 from dimetric._arrays.threads import map_on_threads, run_on_threads
 from dimetric.neighbors.compiled._insert import insert
-from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.euclidean.search import euclidean_neighbors
 
 BLOCK_ROWS = 256  # samples in a block; a multiple of CHUNK
 SPARE_CANDIDATES = 4  # candidates in addition to the k neighbours

@@ -1,6 +1,6 @@
 """Candidates for the neighbours of queries, and their distances, with numba (the extra ``fast``).
 
-:mod:`dimetric.neighbors.euclidean_index` calls these kernels for blocks of queries. They release
+:mod:`dimetric.neighbors.euclidean.products` calls these kernels for blocks of queries. They release
 the GIL, and contain the matrix product, because threads that return to the interpreter for each
 product would wait for each other.
 """

@@ -10,7 +10,7 @@ from dimetric._arrays.namespaces import triangular_factor
 from dimetric._arrays.threads import map_on_threads
 from dimetric.blocks.block import Block
 from dimetric.linalg.scatter import difference_scatter
-from dimetric.neighbors.euclidean_search import HOST_BLOCK_QUERIES, EuclideanSearch
+from dimetric.neighbors.euclidean.search import HOST_BLOCK_QUERIES, EuclideanSearch
 from dimetric.objectives.references.references import BlockRows, References
 
 
