@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from _thread import start_new_thread
 from types import ModuleType
 
@@ -16,6 +17,7 @@ from dimetric._arrays import blas_limit
 from dimetric._arrays.blas_limit import limited_threads, one_blas_thread
 from dimetric._arrays.threads import (
     ROWS_PER_THREAD,
+    _Worker,
     map_on_threads,
     run_on_threads,
     stop_if_interrupted,
@@ -205,10 +207,74 @@ def test_interrupt_waits_for_uninterrupted_function():
     assert ended
 
 
+def test_threads_are_used_again():
+    both = threading.Barrier(2, timeout=10)
+
+    def ident(_):
+        both.wait()  # so that each thread gets one task
+        return threading.get_ident()
+
+    with threadpool_limits(2, "blas"):
+        first = set(run_on_threads(ident, range(2)))
+        assert len(first) == 2
+        for _ in range(20):
+            assert set(run_on_threads(ident, range(2))) == first
+
+
+def test_threads_of_several_callers_at_once():
+    """Tasks that start tasks, on threads that run at the same time, use threads of their own."""
+    totals = []
+
+    def total(rows):
+        return sum(sum(run_on_threads(sum, range(row))) for row in rows)
+
+    def call():
+        totals.append(sum(run_on_threads(total, range(40))))
+
+    with threadpool_limits(2, "blas"):
+        callers = [threading.Thread(target=call) for _ in range(4)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join(60)
+    assert totals == [sum(sum(range(row)) for row in range(40))] * 4
+
+
+def test_idle_threads_keep_no_data():
+    class Data:
+        pass
+
+    data = Data()
+    alive = weakref.ref(data)
+
+    def work(tasks, data=data):
+        return [data for _ in tasks]
+
+    with threadpool_limits(2, "blas"):
+        assert len(run_on_threads(work, range(2))) == 2
+    del data, work
+    end = time.monotonic() + 10
+    while alive() is not None and time.monotonic() < end:
+        time.sleep(0.001)  # a thread takes a moment to become idle
+    assert alive() is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_threads_work_in_a_forked_process():
+    with threadpool_limits(2, "blas"):
+        run_on_threads(sum, range(10))
+        process = os.fork()
+        if process == 0:
+            signal.alarm(60)
+            os._exit(sum(run_on_threads(sum, range(10))))
+        assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 45
+
+
 @pytest.mark.parametrize("n_started", [0, 1])
 def test_too_many_threads_raise(monkeypatch, n_started):
-    """The threads that could start end before the error is raised."""
-    begun, ended, n_left = [], [], n_started
+    """No task begins, and the threads that could start are used later."""
+    begun, n_left = [], n_started
 
     def start(function, args):
         nonlocal n_left
@@ -217,17 +283,16 @@ def test_too_many_threads_raise(monkeypatch, n_started):
         n_left -= 1
         return start_new_thread(function, args)
 
-    def work(tasks):
-        begun.append(True)
-        time.sleep(0.05)
-        ended.append(list(tasks))
-
     monkeypatch.setattr("dimetric._arrays.threads.start_new_thread", start)
+    monkeypatch.setattr(_Worker, "idle", [])
     with threadpool_limits(2, "blas"):
         with pytest.raises(RuntimeError, match="new thread"):
-            run_on_threads(work, range(10))
-        assert len(ended) == len(begun) == n_started
+            run_on_threads(begun.append, range(10))
+        assert begun == []
         assert blas_threads() == {2}
+        n_left = 2 - n_started
+        assert sum(run_on_threads(sum, range(10))) == 45
+    assert n_left == 0
 
 
 def test_threads_are_limited_in_all_libraries_and_restored():

@@ -8,16 +8,19 @@ Python delivers Ctrl-C to the main thread only. If it interrupts the thread that
 results, the other threads stop after their current task, and the exception is raised when all of
 them have ended. So a task should take at most a few tenths of a second. A longer task calls
 :func:`stop_if_interrupted` every few tenths of a second.
+
+Threads that have ended their tasks wait for the next ones, because starting a thread takes longer
+than a small task.
 """
 
+import os
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
-from itertools import repeat
 from threading import Lock, Thread, local
 from time import sleep
-from typing import Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
@@ -91,7 +94,7 @@ class _Helper(Generic[S, T]):
         self.ended = _Flag()
 
     def run(self) -> None:
-        """Call the function. It is called on the new thread."""
+        """Call the function. The thread that calls this then sets the flag `ended`."""
         _this_thread.stop_requests = self._stop_requests
         try:
             self._result = self._caller_context.run(self._work, self._tasks)
@@ -100,8 +103,6 @@ class _Helper(Generic[S, T]):
         except BaseException as error:
             self._error = error
             self._stop_requests.append(True)
-        finally:
-            self.ended.set()
 
     def result(self) -> T:
         """Return the result, or raise the error."""
@@ -110,38 +111,79 @@ class _Helper(Generic[S, T]):
         return self._result
 
 
-class _ThreadGroup(Generic[S, T]):
-    """Threads that call ``work(tasks)``, one for each of several iterators over tasks.
+class _Worker:
+    """A thread that calls ``run`` of one helper after the other. It sleeps in between.
 
-    The threads are not those of ``threading``: its locks may stay locked for ever if an interrupt
-    comes while the main thread starts a thread, and it waits until each thread has begun to run.
+    It is not a thread of ``threading``: its locks may stay locked for ever if an interrupt comes
+    while the main thread starts a thread, and it waits until each thread has begun to run.
     """
+
+    idle: ClassVar[list["_Worker"]] = []
+
+    def __init__(self) -> None:
+        self.helper: _Helper[Any, Any] | None = None  # the next one
+        self.wake_up = Lock()  # released when there is a helper
+        self.wake_up.acquire()
+        start_new_thread(self._work, ())
+
+    @classmethod
+    def take(cls) -> "_Worker":
+        """Return an idle worker, or a new one if there is none."""
+        try:
+            return cls.idle.pop()
+        except IndexError:
+            return cls()
+
+    def _work(self) -> None:
+        while True:
+            self.wake_up.acquire()
+            helper, self.helper = self.helper, None
+            assert helper is not None
+            helper.run()
+            self.idle.append(self)
+            helper.ended.set()
+            del helper  # with its results
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_Worker.idle.clear)  # a new process has no other threads
+
+
+class _ThreadGroup(Generic[S, T]):
+    """Threads that call ``work(tasks)``, one for each of several iterators over tasks."""
 
     def __init__(self, work: Callable[[Iterator[S]], T], iterators: list[Iterator[S]]) -> None:
         self._stop_requests: list[bool] = []
         self._helpers = [_Helper(work, tasks, self._stop_requests) for tasks in iterators]
-        self._idents: list[int] = []  # of the threads that started, in the order of the helpers
+        self._started: list[None] = []  # an entry for each helper that started, in their order
 
     def run(self) -> list[T]:
-        """Start the threads, wait until all of them have ended, and return their results.
+        """Let threads work, wait until all of them have ended, and return their results.
 
         After an interrupt, or an error in a thread, the other threads stop after their current
         tasks. Then the exception is raised.
         """
-        starts = [helper.run for helper in self._helpers]
+        workers: list[_Worker] = []
         try:
+            for helper in self._helpers:
+                workers.append(_Worker.take())
+                workers[-1].helper = helper
+            locks = [worker.wake_up for worker in workers]
             # This call runs no Python code on this thread. So an interrupt cannot come between the
-            # start of a thread and its entry in the list. If a thread cannot start (RuntimeError),
-            # the list has those that did.
-            self._idents.extend(map(start_new_thread, starts, repeat(())))
+            # start of a helper and its entry in the list.
+            self._started.extend(map(type(locks[0]).release, locks))
             self._wait()
         finally:
             self._stop_and_wait()
+            # After an interrupt, or if no further thread can start (RuntimeError).
+            for worker in workers[len(self._started) :]:
+                worker.helper = None
+                _Worker.idle.append(worker)
         return [helper.result() for helper in self._helpers]
 
     def _wait(self) -> None:
-        """Wait until the threads that started have ended."""
-        for helper in self._helpers[: len(self._idents)]:
+        """Wait until the helpers that started have ended."""
+        for helper in self._helpers[: len(self._started)]:
             helper.ended.wait()
 
     def _stop_and_wait(self) -> None:
@@ -173,7 +215,12 @@ def uninterrupted(work: Callable[[], T]) -> T:
         # Imports and new processes ask ``threading`` for the current thread. It would list one that
         # it did not start for ever. It is safe to start one here, where no interrupt comes.
         helper: _Helper[None, T] = _Helper(lambda _: work(), iter(()), [])
-        thread = Thread(target=helper.run, daemon=False)
+
+        def run() -> None:
+            helper.run()
+            helper.ended.set()
+
+        thread = Thread(target=run, daemon=False)
         thread.start()
         helper.ended.wait()
         while thread.is_alive():  # Python takes a moment to remove a thread that has ended
