@@ -11,8 +11,9 @@ import numpy as np
 
 from _bar.process import Side, SideFailed, SideProcess, TimeLimitReached
 
-# After a product, the threads of OpenBLAS wait in a busy loop, and slow down the next side. A program
-# that uses only one library does not meet this. 0.05 seconds were too short on an Intel Xeon.
+# After a product, the threads of OpenBLAS wait in a busy loop, and slow down the next side. A
+# program that uses only one library does not meet this. 0.05 seconds were too short on an Intel
+# Xeon.
 SECONDS_BETWEEN_RUNS = 0.1
 
 
