@@ -28,9 +28,10 @@ from dimetric.export import load, save
 ALGORITHMS = ("brute", "kd_tree", "ball_tree")
 SECONDS = 0.6  # for the calls of one line, of each library, by default
 MIN_CALLS, MAX_CALLS = 6, 1_000
-# After a call, the threads of a library wait in a busy loop, and disturb the other library for some
-# milliseconds. So many calls of a library follow each other, as in a program that uses only one.
-TURN_CALLS, TURN_SECONDS = 3, 0.1
+# After a call, the threads of BLAS wait in a busy loop, and disturb the other library for a tenth
+# of a second. So many calls of a library follow each other, as in a program that uses only one,
+# and there is a pause before the other library's turn.
+TURN_CALLS, TURN_SECONDS, PAUSE_SECONDS = 3, 0.1, 0.1
 TRIAL_ROWS = 50  # rows that show which algorithms of scikit-learn are too slow to measure
 SAMPLES, FEATURES = (500, 5_000, 20_000, 100_000), (2, 3, 5, 8, 10, 20, 50, 100, 300)
 MAX_VALUES = 10_000_000  # of a training set
@@ -81,6 +82,7 @@ def seconds_in_turns(*calls):
         len(seconds[0]) < MIN_CALLS or time.perf_counter() - started < OPTIONS.seconds * len(calls)
     ):
         for i, call in enumerate(calls):
+            time.sleep(PAUSE_SECONDS)
             seconds[i] += seconds_of(call, TURN_SECONDS)
     return [np.array(each) for each in seconds]
 

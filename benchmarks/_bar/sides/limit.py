@@ -1,4 +1,4 @@
-"""The limit: only the matrix products and passes that a work cannot do without.
+"""The limit: only the products, passes and decompositions that a work cannot do without.
 
 Each function makes the products on arrays of the same sizes as the work, in float64, by blocks of
 rows, and with the BLAS of this Python (on a GPU, in float32 by torch). What else the work does
@@ -101,6 +101,13 @@ def kernel_and_products(arrays, *, k):
         return {"product": K @ V}
 
     return call
+
+
+def kernel_eigenvectors(arrays):
+    """The kernel matrix, and its eigenvectors, which are the coordinates of the samples."""
+    X = np.ascontiguousarray(arrays["X"], dtype=np.float64)
+    X = X / (np.abs(X).max() * X.shape[1])  # so that exp does not overflow
+    return lambda: {"eigenvectors": np.linalg.eigh(np.exp(X @ X.T))[1]}
 
 
 def square_and_multiply(arrays, *, k, n=None):
