@@ -5,8 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
+from dimetric._arrays.compiled import import_compiled
 from dimetric.kernels import Kernel
 from dimetric.kernels._function import KernelFunction
+from dimetric.linalg import symmetric as module
 from dimetric.linalg.classical_scaling import centred_product
 from dimetric.linalg.symmetric import MAX_VECTORS, TILE_SIZE, PackedSymmetric, SymmetricProduct
 
@@ -44,6 +46,25 @@ def test_centred_product_matches_the_dense_one(n, power, dtype, rng):
     assert_allclose(centred_product(K, power=power)(V), expected, atol=1e-9)
     if power == 1:
         assert_allclose(centred_product(packed(K))(V), expected, atol=1e-9)
+
+
+@pytest.mark.skipif(import_compiled("linalg._compiled") is None, reason="needs numba")
+@pytest.mark.parametrize("n", [*SIZES, 3 * TILE_SIZE + 5])
+@pytest.mark.parametrize("p", [1, 3, 12])
+def test_compiled_products_match_the_dense_ones(n, p, rng, monkeypatch):
+    monkeypatch.setattr(module, "MIN_ROWS_COMPILED", 1)
+    K, V = symmetric(rng, n), rng.normal(size=(n, p))
+    tiles = {
+        "float64": lambda a, b: K[a, b],
+        "float32": lambda a, b: K.astype("float32")[a, b],
+        "reversed": lambda a, b: K[::-1, ::-1].copy()[::-1, ::-1][a, b],
+    }
+    for name, tile in tiles.items():
+        expected = tile(slice(None), slice(None)).astype("float64")
+        assert_allclose(SymmetricProduct(n, tile)(V), expected @ V, atol=1e-11, err_msg=name)
+        product, norm = SymmetricProduct(n, tile, squared=True).with_squared_norm(V)
+        assert_allclose(product, expected**2 @ V, atol=1e-10, err_msg=name)
+        assert_allclose(norm, np.sum(expected**4))
 
 
 def test_workspace_is_reused_for_other_numbers_of_vectors(rng):

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.compiled import import_compiled
 from dimetric._arrays.threads import run_on_threads, stop_if_interrupted
 
 TILE_SIZE = 256  # rows and columns of a tile, which fits into a core's cache
 N_PARTIAL_SUMS = 8  # fixed, so that results do not depend on the number of threads
 MAX_VECTORS = 64  # vectors multiplied at once; each needs N_PARTIAL_SUMS * n numbers
+MIN_ROWS_COMPILED = 2048  # for fewer rows, importing numba takes longer than the products
+MAX_VECTORS_COMPILED = 32  # for more vectors, BLAS is as fast on processors without AVX-512
 
 
 Tile = Callable[[slice, slice], np.ndarray]
@@ -145,18 +148,24 @@ class SymmetricProduct:
 
     def _in_one_pass(self, V: np.ndarray, *, with_norm: bool) -> tuple[np.ndarray, float]:
         n, p = V.shape
-        V = np.ascontiguousarray(V)
+        add_both = _compiled_products(n, p)
+        V = np.asarray(V, order="C" if add_both is None else "F")
         size = self._n_sums * n * p
         if self._workspace.size < size:
             self._workspace = np.empty(size)
-        sums = self._workspace[:size].reshape(self._n_sums, n, p)
+        if add_both is None:
+            sums = self._workspace[:size].reshape(self._n_sums, n, p)
+        else:
+            sums = self._workspace[:size].reshape(self._n_sums, p, n).transpose(0, 2, 1)
         norms = np.zeros(self._n_sums)
 
         def work(sum_indices: Iterator[int]) -> None:
             for index in sum_indices:
                 sums[index] = 0.0
                 positions = self._positions[index::N_PARTIAL_SUMS]
-                norms[index] = self._add_products(V, sums[index], positions, with_norm)
+                norms[index] = self._add_products(
+                    V, sums[index], positions, add_both, with_norm=with_norm
+                )
 
         run_on_threads(work, range(self._n_sums), shared_queue=True)
         return np.sum(sums, axis=0), float(np.sum(norms))
@@ -166,20 +175,37 @@ class SymmetricProduct:
         V: np.ndarray,
         total: np.ndarray,
         positions: list[tuple[slice, slice]],
+        add_both: Callable[..., None] | None,
+        *,
         with_norm: bool,
     ) -> float:
         """Add the products of the tiles at the given positions. Return their squared norm or 0."""
-        buffer, norm = np.empty((TILE_SIZE, TILE_SIZE)), 0.0
+        buffer, norm = np.empty(TILE_SIZE**2), 0.0
         for a, b in positions:
             stop_if_interrupted()
             values = self._tile(a, b)
-            if self._squared or values.dtype != np.float64:
-                block = buffer[: a.stop - a.start, : b.stop - b.start]
+            is_usable = add_both is None or values.flags.c_contiguous
+            if self._squared or values.dtype != np.float64 or not is_usable:
+                block = buffer[: values.size].reshape(values.shape)
                 block[...] = values
                 values = np.multiply(block, block, out=block) if self._squared else block
-            total[a] += values @ V[b]
-            if a != b:
-                total[b] += values.T @ V[a]
+            if add_both is not None and a != b:
+                add_both(values, a.start, b.start, V.T, total.T)
+            else:
+                total[a] += values @ V[b]
+                if a != b:
+                    total[b] += values.T @ V[a]
             if with_norm:
                 norm += (1 if a == b else 2) * float(np.vdot(values, values))
         return norm
+
+
+def _compiled_products(n: int, p: int) -> Callable[..., None] | None:
+    """Return the compiled function for products of n x n matrices with p vectors, or None.
+
+    It takes vectors as rows.
+    """
+    if n < MIN_ROWS_COMPILED or p > MAX_VECTORS_COMPILED:
+        return None
+    compiled = import_compiled("linalg._compiled")
+    return None if compiled is None else compiled.add_both_products
