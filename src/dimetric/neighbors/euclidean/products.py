@@ -36,7 +36,8 @@ BLOCK_QUERIES = 192
 LANE_QUERIES = 48  # for fewer queries, vectors of queries are too short
 MAX_PARTS = 4  # parts of the points that several threads search
 MIN_PART_NANOSECONDS = 5e5  # for less work, searching the points in parts takes longer
-MIN_THREADED_NANOSECONDS = 5e5  # for less work, starting threads takes longer
+# For less work, starting threads takes longer. Only products divide well among threads.
+MIN_THREADED_NANOSECONDS, MIN_THREADED_PRODUCT_NANOSECONDS = 5e5, 3e5
 PAIR_NANOSECONDS, FEATURE_NANOSECONDS = 0.9, 0.022  # per point of a product
 READ_NANOSECONDS = 0.16  # per coordinate of a point, for all queries of a block together
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances
@@ -134,7 +135,10 @@ class ProductIndex:
         m = min(k + SPARE_CANDIDATES, len(points))
         search = _search_function(functions, n_queries, m)
         time = len(points) * (n_queries * nanoseconds_per_distance(d) + READ_NANOSECONDS * d)
-        max_threads = 1 if time < MIN_THREADED_NANOSECONDS else None
+        product_time = len(points) * n_queries * FEATURE_NANOSECONDS * d
+        is_small = time < MIN_THREADED_NANOSECONDS
+        is_small = is_small and product_time < MIN_THREADED_PRODUCT_NANOSECONDS
+        max_threads = 1 if is_small else None
         n_parts, n_blocks = 1, -(-n_queries // BLOCK_QUERIES)
         if n_blocks == 1:  # several threads share the points, or the queries if there are few
             n_parts = max(1, int(min(time / MIN_PART_NANOSECONDS, MAX_PARTS, len(tiles))))
