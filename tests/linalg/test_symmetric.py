@@ -31,6 +31,7 @@ def test_packed_matrix_matches_the_dense_one(n, rng):
     assert P.shape == K.shape
     assert P.largest == np.abs(K).max()
     assert_allclose(P.trace, np.trace(K))
+    assert_allclose(P.row_sums, K.sum(axis=1), atol=1e-11)
     V = rng.normal(size=(n, 5))
     assert_allclose(SymmetricProduct(n, P.tile)(V), K @ V, atol=1e-11)
 

@@ -12,7 +12,7 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._warnings import warn
 from dimetric.kernels._function import BLOCK_ENTRIES, largest_of
-from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
+from dimetric.linalg.symmetric import PackedSymmetric
 
 SAMPLES_IDENTICAL = (
     "All samples are identical under this kernel. Choose another kernel or gamma, or scale X."
@@ -149,11 +149,10 @@ def greedy_factor(
 
 
 def row_means(K: Array | PackedSymmetric, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the weighted mean of each row, on the host."""
-    n = K.shape[0]
+    """Return the weighted mean of each row, on the host. A packed matrix has no weights."""
     if isinstance(K, PackedSymmetric):
-        w = np.ones(n) if weights is None else weights
-        return SymmetricProduct(K.n, K.tile)(w[:, None])[:, 0] / np.sum(w)
+        return K.row_sums / K.n
+    n = K.shape[0]
     xp, blocks = namespace(K), row_blocks(n, max(1, BLOCK_ENTRIES // n))
     if weights is None:
         sums = [to_host(xp.sum(K[b, :], axis=1, dtype=xp.float64)) / n for b in blocks]

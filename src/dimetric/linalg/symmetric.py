@@ -43,11 +43,14 @@ class PackedSymmetric:
         Tiles in the order of :func:`upper_tiles`. Tiles at the edge are filled only partly.
     largest : float
         The largest absolute value. NaN or infinite if any value is.
+    row_sums : ndarray of shape (n,)
+        Sum of each row in float64.
     """
 
     n: int
     tiles: np.ndarray
     largest: float
+    row_sums: np.ndarray
 
     @classmethod
     def from_function(
@@ -63,20 +66,31 @@ class PackedSymmetric:
         ... )
         >>> K.largest, K.trace
         (299.0, 44850.0)
+        >>> K.row_sums[:3]
+        array([  0., 299., 597.])
         """
         positions = upper_tiles(n)
         tiles = np.empty((len(positions), TILE_SIZE, TILE_SIZE), dtype)
         largest = np.zeros(len(positions))
+        sums = np.zeros((len(positions), 2, TILE_SIZE))  # of the rows and the columns of each tile
 
         def work(tasks: Iterator[int]) -> None:
             for j in tasks:
                 a, b = positions[j]
-                tile = values(a, b)
+                tile = tiles[j, : a.stop - a.start, : b.stop - b.start]
+                tile[...] = values(a, b)
                 largest[j] = max(np.max(tile), -np.min(tile))
-                tiles[j, : a.stop - a.start, : b.stop - b.start] = tile
+                sums[j, 0, : len(tile)] = np.sum(tile, axis=1, dtype=np.float64)
+                if a != b:
+                    sums[j, 1, : tile.shape[1]] = np.sum(tile, axis=0, dtype=np.float64)
 
-        run_on_threads(work, range(len(positions)), shared_queue=True)
-        return cls(n, tiles, float(np.max(largest)))
+        row_sums = np.zeros(n)
+        with np.errstate(over="ignore", invalid="ignore"):  # `largest` shows infinite values
+            run_on_threads(work, range(len(positions)), shared_queue=True)
+            for (a, b), (of_rows, of_columns) in zip(positions, sums, strict=True):
+                row_sums[a] += of_rows[: a.stop - a.start]
+                row_sums[b] += of_columns[: b.stop - b.start]
+        return cls(n, tiles, float(np.max(largest)), row_sums)
 
     @property
     def shape(self) -> tuple[int, int]:
