@@ -1,12 +1,12 @@
-"""Compare fits of MCML, LDML and LMNN with those of an earlier version: time, objective, work.
+"""Compare MCML, LDML and LMNN with an earlier version: time, objective and evaluations.
 
 ``git worktree add /tmp/before COMMIT`` checks out the earlier version, and
 ``pairwise_versions.py --before /tmp/before/src`` measures both. The fits of both versions
-alternate, each version in a process of its own, with ``reg=0`` and the same other parameters. An
-evaluation is one of the objective over all pairs, in float64 + float32. The limit is the time of
-the matrix products that these evaluations need: half of the squared distances, and for MCML and
-LDML half of the weights times the samples. ``DIMETRIC_DATA`` names the folder with MNIST, which is
-left out otherwise.
+alternate, each version in a process of its own, with ``reg=0`` and the same other parameters. The
+table shows how often the objective of all samples was evaluated, as the number in float64 + the
+number in float32. The limit is the time of the matrix products that these evaluations need: half of
+the squared distances, and for MCML and LDML half of the weights times the samples.
+``DIMETRIC_DATA`` names the folder with MNIST, which is left out otherwise.
 """
 
 import argparse

@@ -29,8 +29,8 @@ ALGORITHMS = ("brute", "kd_tree", "ball_tree")
 SECONDS = 0.6  # for the calls of one line, of each library, by default
 MIN_CALLS, MAX_CALLS = 6, 1_000
 # After a call, the threads of BLAS wait in a busy loop, and disturb the other library for a tenth
-# of a second. So many calls of a library follow each other, as in a program that uses only one,
-# and there is a pause before the other library's turn.
+# of a second. Therefore each library makes several calls in a row, as in a program that uses only
+# one, and there is a pause before the other library's turn.
 TURN_CALLS, TURN_SECONDS, PAUSE_SECONDS = 3, 0.1, 0.1
 TRIAL_ROWS = 50  # rows that show which algorithms of scikit-learn are too slow to measure
 SAMPLES, FEATURES = (500, 5_000, 20_000, 100_000), (2, 3, 5, 8, 10, 20, 50, 100, 300)

@@ -11,8 +11,8 @@ import numpy as np
 
 from _bar.process import Side, SideFailed, SideProcess, TimeLimitReached
 
-# After a product, the threads of OpenBLAS wait in a busy loop, and slow down the next side. A
-# program that uses only one library does not meet this. 0.05 seconds were too short on an Intel
+# After a product, the threads of OpenBLAS wait in a busy loop, and slow down the next side. This
+# does not happen in programs that use only one library. 0.05 seconds were too short on an Intel
 # Xeon.
 SECONDS_BETWEEN_RUNS = 0.1
 

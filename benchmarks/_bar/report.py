@@ -12,16 +12,16 @@ from _bar.measure import Timing
 INTRODUCTION = """\
 # Benchmarks
 
-`make bench` wrote this page, and [{numbers}]({numbers}) with the same numbers. Each work runs on
-the same data in our library and in the peer's, each in a process of its own. The runs alternate,
-and the times are medians. Absolute times differ between machines. Ratios differ less.
+`benchmarks/bar.py` wrote this page, and [{numbers}]({numbers}) with the same numbers. Each work
+runs on the same data in our library and in the peer's, each in a process of its own. The runs
+alternate, and the times are medians. Absolute times differ between machines. Ratios differ less.
 
 - **ratio**: the time of the peer divided by ours.
 - **limit**: the time of the products, passes or decompositions that the work cannot do without,
   measured in the same run, divided by our time. The products are in float64, except for PCA and on
-  a GPU. The limit is 1 if the work takes no other time, and above 1 if we do with less, such as
-  products in float32. For iterative fits, the products of one evaluation are counted once for each
-  iteration.
+  a GPU. The limit is 1 if our time is that of these products alone. It is above 1 if we compute
+  less, such as products in float32. For iterative fits, the products of one evaluation are counted
+  once for each iteration.
 - **quality**: an objective or accuracy. The same function of ours evaluates both results. A work
   reaches its bar only if our quality is no worse.
 - **memory**: the largest resident memory during the work minus the memory before it. The code of

@@ -21,8 +21,8 @@ def dissimilarities(n, kind, rng):
 
 
 KINDS = ["Euclidean", "city block", "random"]
-# Numbers of samples, from which number on the iteration starts from approximate eigenvectors, and
-# up to which one the squares of D are in memory.
+# Each row has the number of samples, the smallest number for which the iteration starts from
+# approximate eigenvectors, and the largest for which the squares of D are in memory.
 SIZES = [(40, 2048, 1024), (700, 2048, 1024), (700, 2048, 256), (700, 700, 256)]
 
 

@@ -11,7 +11,7 @@ import dimetric
 from dimetric._arrays.compiled import import_compiled
 from dimetric.kernels import Kernel
 
-import_compiled("_arrays.exponential")  # loads numba, which the warm-up on a few rows does not need
+import_compiled("_arrays.exponential")  # load numba: the warm-up on a few rows does not
 WARM_UP_ROWS = 300
 
 

@@ -19,8 +19,8 @@ BLOCK_VALUES = 2**18  # numbers in a block of rows; threads wait for each other 
 def check_dissimilarities(D: Array, learner: Any = None) -> float:
     """Raise unless D is square, symmetric up to rounding, nonnegative, and 0 on the diagonal.
 
-    Return the largest value. D may hold NaN or infinity only if the learner is given, whose name
-    the error message then contains.
+    Return the largest value. If a learner is given, D is also searched for NaN and infinity, and
+    the error message contains the name of the learner. Otherwise, D must be finite.
     """
     xp = namespace(D)
     n = D.shape[0]

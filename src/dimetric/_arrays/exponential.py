@@ -3,9 +3,9 @@ r"""The exponential function in double precision, compiled by numba (the extra `
 Without AVX-512, NumPy computes exponentials in double precision one by one. This kernel uses vector
 instructions of any kind. With :math:`x = n \log 2 + r` and :math:`|r| \le \frac12 \log 2`,
 
-.. math:: e^x = 2^n e^r
+.. math:: e^x = 2^n e^r.
 
-where :math:`e^r` is its Taylor polynomial of degree 13, whose relative error is less than
+The Taylor polynomial of degree 13 approximates :math:`e^r` with a relative error of less than
 :math:`10^{-17}`. The results differ from exact ones by at most about two units in the last place.
 """
 
@@ -48,7 +48,7 @@ def _exp(x, exponents, powers, polynomials):  # type: ignore # pragma: no cover 
 def _split(values, exponents, polynomials):  # type: ignore # pragma: no cover - compiled
     """Compute e^r, and the bits of the floating-point number 2^n."""
     for i in range(len(values)):
-        # Written so that NaN stays NaN. A power of 0 makes the result 0.
+        # Written so that NaN stays NaN. Below LOWEST, 2^n is replaced by 0.
         x = LOWEST if values[i] < LOWEST else values[i]
         x = HIGHEST if x > HIGHEST else x
         n = np.floor(x * PER_LOG_2 + 0.5)

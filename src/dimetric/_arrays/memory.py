@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container on Linux
-SMALLEST_MEMORY = 2**24  # bytes that any machine has, so that small arrays need no look at the file
+SMALLEST_MEMORY = 2**24  # bytes; every machine has them, so its memory need not be read
 
 
 def physical_memory() -> float:

@@ -20,7 +20,7 @@ from dimetric._arrays.blas_limit import one_blas_thread
 MAX_SIZE_ON_ONE_THREAD = 200  # up to this size, BLAS finds eigenvectors faster on one thread
 MIN_PARTIAL_EIGH_SIZE = 1000  # for smaller matrices, NumPy computes all eigenpairs
 MIN_COLUMNS_PER_GROUP = 4  # for smaller groups, partitioning whole rows is faster
-# For fewer entries, or rows of fewer columns, partitioning them all is faster.
+# For fewer entries or fewer columns, partitioning whole rows is faster.
 MAX_PARTITIONED, MAX_COLUMNS = 2**13, 2**10
 MAX_INDICES = 2**11  # for fewer entries, partitioning indices is faster
 
@@ -168,8 +168,9 @@ def _columns_of_smallest(D: np.ndarray, k: int) -> np.ndarray:
 def _partitioned(D: np.ndarray, k: int) -> np.ndarray:
     """Return the columns of the k smallest entries of each row, unsorted, by one partition.
 
-    NumPy partitions values two to three times as fast as indices. Without equal entries, k entries
-    of each row are up to its k-th smallest. Otherwise, indices are partitioned.
+    NumPy partitions values two to three times as fast as indices. If exactly k entries of
+    each row are at most its k-th smallest value, they are the result. Otherwise some entries are
+    equal, and indices are partitioned.
     """
     if D.size > MAX_INDICES:
         found = np.flatnonzero(np.partition(D, k - 1, axis=1)[:, k - 1 : k] >= D)

@@ -114,8 +114,8 @@ class _Helper(Generic[S, T]):
 class _Worker:
     """A thread that calls ``run`` of one helper after the other. It sleeps in between.
 
-    It is not a thread of ``threading``: its locks may stay locked for ever if an interrupt comes
-    while the main thread starts a thread, and it waits until each thread has begun to run.
+    It is not a ``threading.Thread``. If an interrupt comes while the main thread starts one, a lock
+    of ``threading`` may stay locked for ever. Starting one also waits until it has begun to run.
     """
 
     idle: ClassVar[list["_Worker"]] = []
@@ -175,7 +175,7 @@ class _ThreadGroup(Generic[S, T]):
             self._wait()
         finally:
             self._stop_and_wait()
-            # After an interrupt, or if no further thread can start (RuntimeError).
+            # Some helpers did not start after an interrupt, or if no thread could (RuntimeError).
             for worker in workers[len(self._started) :]:
                 worker.helper = None
                 _Worker.idle.append(worker)
@@ -271,7 +271,7 @@ def run_on_threads(
         Number of rows of data in all tasks together. If given, at most one thread is used for
         every ``ROWS_PER_THREAD`` rows.
     max_threads : int, optional
-        Largest number of threads. With 1, the calling thread works itself.
+        Largest number of threads. With 1, the calling thread does all the work.
     shared_queue : bool, default=False
         By default, thread t of n gets the tasks t, t + n, t + 2n, ..., so that results are
         bitwise reproducible for a given number of threads. With a shared queue, each free thread

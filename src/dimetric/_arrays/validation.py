@@ -135,7 +135,7 @@ def checked_samples(
 
     If `reset` is true, store the number and names of the features in the learner. Otherwise check
     that they match those stored. Samples for a fit are not searched for NaN and infinity if the
-    learner does so.
+    fit of the learner searches them (``_finds_invalid_values``).
     """
     must_be_finite = not (reset and getattr(learner, "_finds_invalid_values", False))
     if is_plain(learner, X, reset=reset, min_samples=min_samples, must_be_finite=must_be_finite):

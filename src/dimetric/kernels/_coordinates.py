@@ -105,7 +105,7 @@ def cholesky_coordinates(
     factored = factor(to_host(K), definite=definite, max_rank=max_rank, weights=weights)
     F = factored.F
     if definite and k is not None and k < F.shape[1] and len(F) <= PIVOTS_PER_COORDINATE * k:
-        # The span of the pivots is that of all samples, and K is as small as the scatter of F.
+        # The pivots span all samples. K has fewer than twice the rows of the scatter matrix of F.
         return _coordinates_of_eigenvectors(K, k, definite, weights)
     squared_norms = _squared_norms(F, weights)
     rank, total, V = F.shape[1], float(np.sum(squared_norms)), None
@@ -147,7 +147,7 @@ def pca_coordinates(
     F = factored.F
     n, rank = F.shape
     if definite and n_components is None and n <= MAX_FULL_EIGH_SIZE and 2 * rank > n:
-        return _coordinates_of_eigenvectors(K, None, definite, weights)  # without products of F
+        return _coordinates_of_eigenvectors(K, None, definite, weights)  # saves F^T F
     moments = Moments.of_all(F, weights=weights, root=False)
     values, V = principal_axes(moments, n_components, _noise(K, weights))
     scores = V @ F.T

@@ -17,8 +17,8 @@ from dimetric.linalg.krylov import LargestEigenpairs, largest_eigenvectors
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.linalg.symmetric import PackedSymmetric
 
-# LAPACK computes all eigenpairs in less time than a larger fraction of them, but in three times the
-# memory.
+# For more than this fraction of the eigenpairs, LAPACK takes less time to compute all of them. It
+# then needs three times the memory, so only matrices up to this size are decomposed in full.
 MAX_PARTIAL_EIGH_FRACTION, MAX_FULL_EIGH_SIZE = 0.125, 1000
 
 
@@ -37,7 +37,7 @@ def centred_eigenpairs(
 ) -> LargestEigenpairs:
     r"""Return the k largest eigenpairs of :math:`W^{1/2} J K J^T W^{1/2}`.
 
-    The smallest eigenvalue is estimated by iterations only. Otherwise it is set to 0.
+    Only the iteration estimates the smallest eigenvalue. LAPACK's results have 0 instead.
     """
     n = K.shape[0]
     if isinstance(K, PackedSymmetric) or is_iterative(k, n):

@@ -62,7 +62,7 @@ class Learner(
     _accepts_sparse: ClassVar[bool] = False
     # Whether ``_fit`` gets sparse samples. Otherwise it gets dense coordinates of them.
     _fits_sparse: ClassVar[bool] = False
-    # Whether ``_fit`` raises an error for NaN and infinity, so that X is read once less.
+    # Whether ``_fit`` raises an error for NaN and infinity. The validation then does not.
     _finds_invalid_values: bool = False
     _accepts_weights: ClassVar[bool] = False
     # Whether ``_fit`` gets unlabelled samples, with the code -1. Otherwise they are left out.

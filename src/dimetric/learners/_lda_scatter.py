@@ -152,7 +152,7 @@ class Pencil:
     def whitening(self) -> tuple[Array, bool]:
         """Return a whitening of S_w, and whether it is accurate.
 
-        In a basis, its rows are orthogonal.
+        If there is a basis, the rows of the whitening are orthogonal.
         """
         by_feature = self.basis is None
         return whitening(

@@ -255,7 +255,7 @@ class _Gram:
         """Return the product of the squares of D with V."""
         if hasattr(self, "moments") or not isinstance(self._times, SymmetricProduct):
             return self._times(V)
-        with_ones = np.hstack([V, np.ones((len(V), 1))])  # their product has the sums of the rows
+        with_ones = np.hstack([V, np.ones((len(V), 1))])  # the ones yield row sums
         W, fourth_powers = self._times.with_squared_norm(with_ones)
         self.moments = W[:, -1] / len(V), fourth_powers
         return W[:, :-1]

@@ -166,7 +166,7 @@ class _KrylovSpace:
         correction = Q.T @ new
         C += correction @ R
         new, R_corrected = _orthonormalised(new - Q @ correction)
-        if np.abs(np.diagonal(R_corrected)).min() < 0.5:  # A maps some of the basis into itself
+        if np.abs(np.diagonal(R_corrected)).min() < 0.5:  # A maps part of the block into the basis
             new, R_again = np.linalg.qr(new - Q @ (Q.T @ new))
             is_lost = np.abs(np.diagonal(R_again)) < 0.5
             if is_lost.any():  # no new directions are left, so go on with random ones

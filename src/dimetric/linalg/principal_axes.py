@@ -59,7 +59,7 @@ def axes_in_single_precision(X: np.ndarray, k: int) -> PrincipalAxes | None:
 
     Return None if they could lose digits, if X is not in single precision, or if its squares need
     rescaling (:func:`~dimetric._arrays.validation.rescale_for_squares`). The scatter matrix shows
-    this, so that X is not read once more.
+    whether they do, so X is not read again for this test.
     """
     if not is_accurate(X, k):
         return None

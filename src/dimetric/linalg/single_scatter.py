@@ -9,8 +9,8 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.threads import run_on_threads
 from dimetric.linalg.scatter import EXAMINED_ROWS, Moments, means_are_small
 
-# Rows of a product. The rounding errors of many products average out. For few features, products of
-# more rows are needed to take longer than the calls.
+# Rows of a product. The rounding errors of many products average out. With few features, products
+# have more rows, because otherwise calling NumPy takes longer than the product.
 BLOCK_ROWS, MAX_BLOCK_ROWS, BLOCK_VALUES = 2048, 8192, 2**17
 SUMMED_ROWS = 512  # rows of a sum in single precision
 MIN_ROWS_PER_FEATURE = 16  # with fewer samples, examining some of them takes too long

@@ -108,8 +108,8 @@ def whitening(
         Bounds on the deviations that rounding alone can cause in each feature, for example in a
         feature that is the sum of others. They are ignored if there is a ridge.
     triangular : bool, default=False
-        Whether T may be triangular, for callers to which any whitening is as good. If B is a
-        well-conditioned scatter matrix, no eigenvectors are then needed.
+        Whether T may be triangular, for callers that can use any whitening. If B is a
+        well-conditioned scatter matrix, T is then computed without eigenvectors.
 
     Returns
     -------

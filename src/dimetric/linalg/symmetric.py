@@ -193,7 +193,11 @@ class SymmetricProduct:
         *,
         with_norm: bool,
     ) -> float:
-        """Add the products of the tiles at the given positions. Return their squared norm or 0."""
+        """Add the products of the tiles at the given positions to the total.
+
+        Return the sum of the squared entries of these tiles and their mirror images, or 0 without
+        `with_norm`.
+        """
         buffer, norm = np.empty(TILE_SIZE**2), 0.0
         for a, b in positions:
             stop_if_interrupted()

@@ -165,7 +165,7 @@ class Shares:
 
 
 def _compiled_for(values: Any) -> Any:
-    """Return the compiled module, or None. numba is slow to import only for sums of values."""
+    """Return the compiled module, or None. Sums alone are too little work to import numba."""
     if isinstance(values, np.ndarray) and "numba" in sys.modules:
         return import_compiled("neighbors.compiled.query_search")
     return None

@@ -46,7 +46,7 @@ class Shares:
 class TieTolerance:
     """The tolerance of distances from each of n samples. See :mod:`dimetric.neighbors.ties`.
 
-    The samples may be mapped ones, so the tolerance includes the errors of maps.
+    A learner may have mapped the samples, so the tolerance includes the rounding errors of maps.
     """
 
     X: Array

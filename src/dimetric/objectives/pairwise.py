@@ -228,7 +228,7 @@ class _Float32Objective(SimilarityObjective):
 
     @cached_property
     def _white(self) -> tuple[np.ndarray, np.ndarray]:
-        """A matrix R, and the points times its inverse, in float32, which are uncorrelated."""
+        """A matrix R, and the points times its inverse, in float32. These are uncorrelated."""
         X = self.points
         S = np.cov(X, rowvar=False, ddof=0).reshape(X.shape[1], -1)
         variances = np.where(np.diag(S) > 0, np.diag(S), 1.0)
@@ -251,9 +251,9 @@ class _Float32Objective(SimilarityObjective):
 def half_scatter(
     rule: Rule, Z: np.ndarray, X: np.ndarray, side: Side, theta: np.ndarray
 ) -> tuple[float, np.ndarray, Any]:
-    """Return the loss, the weighted scatter of the rows of X, and dtheta, by half of the products.
+    """Return the loss, the weighted scatter of the rows of X, and dtheta.
 
-    The rule has ``halves``.
+    This needs only half of the products. ``rule.halves`` must be true.
     """
     assert rule.fast is not None
     loss, product, dtheta = rule.fast(Z, X, side, theta, half=True)

@@ -104,7 +104,7 @@ class SoftminObjective(SoftMinimum):
         return least
 
     def _candidate_rows(self, Z: Array) -> np.ndarray:
-        """Return the first samples of all pairs that may have the smallest squared distance."""
+        """Return the first sample of each pair that may have the smallest squared distance."""
         if compat.is_numpy_array(Z):
             precision = eps(Z)
             nearest = fast.nearest_dissimilar(Z, self.side, self._identical_pairs)

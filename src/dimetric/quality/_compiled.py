@@ -1,4 +1,4 @@
-"""Distances of points with few features, and counts of small ones, compiled by numba."""
+"""Distances of points with few features, and counts of small distances, compiled by numba."""
 
 import numpy as np
 from numba import njit
@@ -30,7 +30,7 @@ def _add_squares(sums, a, column):  # type: ignore # pragma: no cover - compiled
 
 @njit(nogil=True, cache=True)
 def count_in_rows(D, lower, upper):  # type: ignore # pragma: no cover - compiled
-    """Return how many values of each row of D are less than `lower`, and at most `upper`.
+    """Return how many values of each row of D are less than `lower`, and how many at most `upper`.
 
     D has shape (b, n). The bounds and both results have shape (b, k).
     """

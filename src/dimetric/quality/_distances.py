@@ -270,7 +270,7 @@ def _by_product(left: Array, right: Array, buffers: Buffers) -> Array:
 
 
 def _roots(squares: Array, smallest: float) -> Array:
-    """Return square roots, with 0 for squares of at most `smallest`. NumPy arrays are reused."""
+    """Return square roots, with 0 for squares up to `smallest`. NumPy arrays are overwritten."""
     if compat.is_numpy_array(squares):
         if smallest > 0:
             squares[squares <= smallest] = 0

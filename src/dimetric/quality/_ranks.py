@@ -142,7 +142,7 @@ def _counted_ranks(
 def _count_in_rows(
     D: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many values of each row of D are less than `lower`, and at most `upper`."""
+    """Return how many values of a row of D are less than `lower`, and how many at most `upper`."""
     n_smaller, n_not_larger = np.empty((2, *lower.shape), dtype=np.int64)
     for i, row in enumerate(D):
         for j in range(lower.shape[1]):

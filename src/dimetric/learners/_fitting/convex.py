@@ -72,7 +72,7 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
         return d
 
     def _theta_of_tangent(self, objective: ConvexT, L: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """Return a theta whose tangent at a map is a good bound, given that of the solution."""
+        """Return a theta for a good tangent at a map L, given the theta of the solution."""
         return theta
 
     def _tangent(self, problem: Problem[ConvexT], L: np.ndarray, theta: np.ndarray) -> LinearBound:
@@ -227,7 +227,7 @@ def _definite_bounds(
             c_error = FLOAT32_ERROR * abs(c) + float(np.vdot(larger @ error, larger))
             yield c - c_error, G - error
             if np.linalg.eigvalsh(B.T @ (G + error) @ B)[0] <= 0:
-                continue  # the exact tangent would not do either
+                continue  # so the exact G is not positive definite either
         yield tangent(larger, objective)
     if np.any(ridge) and np.isfinite(objective.infimum):
         yield objective.infimum, ridge_matrix(ridge, len(within))

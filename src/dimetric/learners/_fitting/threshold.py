@@ -11,7 +11,7 @@ from dimetric.objectives.objective import Objective
 SLOPE_TOL = 1e-6  # one more step of the secant method then makes the slope far smaller
 SOLUTION_TOL = 1e-8  # at a solution, because its gap grows with the slope
 PART_TOL = 1e-3  # for a part of the samples, which has another best threshold anyway
-SLOPE_OF_TANGENT = 1e-6  # larger than rounding errors, and divided by the threshold
+SLOPE_OF_TANGENT = 1e-6  # larger than rounding errors; it is divided by 1 + |b|
 MAX_STEPS = 100  # a few steps are usual
 SLOW = 0.75  # a step is slow if it reduces the slope by a smaller factor
 # The first guess of the curvature. A better value is found after the first step.
@@ -42,7 +42,7 @@ def likeliest_threshold(
     theta : ndarray of shape (1,)
         Initial value of b.
     slope : float, default=0.0
-        Slope of the mean loss at the threshold. The minimum has a slope of 0.
+        Slope of the mean loss at the returned threshold. At the minimum, the slope is 0.
     tol : float, default=1e-6
         Largest error of the slope before the last step.
     """
@@ -65,7 +65,7 @@ def likeliest_threshold(
 
 
 def threshold_of_tangent(objective: Objective, L: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """Return a threshold near the best one of a map, at which rounding makes no slope negative.
+    """Return a threshold near the best one of a map. Its slope is positive despite rounding.
 
     A negative slope makes a lower bound of the objective much worse. The parameters are those of
     :func:`likeliest_threshold`.
@@ -107,7 +107,7 @@ class _ThresholdSearch:
         self._tol = max(tol, eps(objective.points))
         self._low, self._high = -np.inf, np.inf
         self._last: tuple[float, float] | None = None  # the last b and its slope
-        self.b, self.curvature = b, 0.0  # not yet known
+        self.b, self.curvature = b, 0.0  # 0 is an unknown curvature
 
     def is_done(self) -> bool:
         """Return whether the slope at the last b was small, or not a number."""
@@ -126,7 +126,7 @@ class _ThresholdSearch:
         """Use the b and curvature that another search found, if b is between the bounds."""
         if self._low < other.b < self._high:
             self.b, self.curvature = other.b, other.curvature
-            # The slope at the initial b, far away, would give a worse curvature than the other one.
+            # The initial b is far away, so its slope would give a worse curvature.
             self._last = None
 
     def step(self) -> None:

@@ -13,7 +13,8 @@ from dimetric.neighbors.compiled._insert import insert, sift
 CHUNK = 128  # entries compared at once by vector instructions
 GROUPS = 64  # groups of the points of a tile whose minima bound the smallest entries
 FAR = np.float32(1e30)  # the square of a missing candidate
-# Sifting is fast for vectors of queries. Candidates are nearly sorted, so it is slow for many.
+# Sifting needs enough queries for vector instructions. Many candidates are inserted faster one by
+# one, because they are nearly sorted.
 MIN_SIFTED_QUERIES, MAX_SIFTED_CANDIDATES = 8, 32
 FEW_QUERIES = 10  # up to this many, BLAS copies a tile for longer than it multiplies
 
@@ -74,7 +75,7 @@ def _add_to_row(tile, a, f, row):  # type: ignore # pragma: no cover - compiled
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
 def _add_to_two_rows(tile, a, b, f, row, next_row):  # type: ignore # pragma: no cover - compiled
-    """Add the terms of four features to the products of two queries. It reads the tile once."""
+    """Add the terms of four features to the products of two queries. Read the tile once."""
     t0, t1, t2, t3 = tile[f], tile[f + 1], tile[f + 2], tile[f + 3]
     a0, a1, a2, a3 = a[f], a[f + 1], a[f + 2], a[f + 3]
     b0, b1, b2, b3 = b[f], b[f + 1], b[f + 2], b[f + 3]

@@ -13,9 +13,9 @@ In all cases the distances are sums of squared differences in double precision.
 
 .. math:: t_{tree} = 7\, s, \qquad t_{product} = n\, (0.9 + 0.022\, d)
 
-nanoseconds. The constants are rounded from a few measurements on one processor. s is the number of
-points that a query of the tree compares, the mean over 64 of the points. The tree is used if its
-time is less.
+nanoseconds. The constants are rounded from a few measurements on one processor. s is the mean
+number of points that the tree compares with a query, measured with 64 of the points as queries. The
+tree is used if its time is less.
 """
 
 import sys
@@ -33,7 +33,7 @@ from dimetric._arrays.threads import run_on_threads
 from dimetric.neighbors.euclidean import in_numpy
 from dimetric.neighbors.euclidean.products import ProductIndex, nanoseconds_per_distance
 
-COMPILED_VALUES = 2**20  # coordinates of candidates that one thread measures
+COMPILED_VALUES = 2**20  # coordinates of candidates that one task measures
 # numba takes half a second to import, so products use it from this much work on.
 MIN_COMPILED_NANOSECONDS = 4e6
 TREE_POINTS = 5_000  # for fewer points, products are as fast as a tree
@@ -41,7 +41,8 @@ TREE_FEATURES = 64  # for more features, building a tree takes too long
 PROBED_FEATURES = 8  # for more features, a tree of some points shows whether to build one of all
 PROBED_PART = 16  # one of this many points
 SCAN_NANOSECONDS = 7.0  # per point that a tree compares
-# Coordinates of differences. For more, products take less time, with or without numba.
+# Number of queries times coordinates of all points, up to which differences take less time than
+# products, with and without numba.
 MAX_DIFFERENCES, MAX_DIFFERENCES_WITHOUT_NUMBA = 2**15, 2**18
 
 

@@ -4,17 +4,17 @@ r"""Exact neighbours of queries among fixed points, by matrix products.
    The nearest k points and a few more are candidates.
 2. The distances to the first k candidates are computed in double precision, as sums of squared
    differences.
-3. If, according to a bound on the rounding errors, another candidate could be as near, the
-   distances to all candidates are computed so.
-4. If a point outside the candidates could still be as near, the query is repeated in double
+3. If, according to a bound on the rounding errors, another candidate could be nearer, the
+   distances to all candidates are computed in this way.
+4. If a point outside the candidates could still be nearer, the query is repeated in double
    precision.
 
 Few queries need steps 3 and 4.
 
 **Rounding.** With centred points, the error of a squared distance from a product depends on the
-norms of q and p (:func:`~dimetric._arrays.squared_distances.single_precision_error`). Suppose that
-a point p is nearer to q than the k-th candidate, at distance r. Then :math:`|p| < |q| + r`. Hence a
-few points that are far away do not matter.
+norms of q and p (:func:`~dimetric._arrays.squared_distances.single_precision_error`). Let r be
+the distance from q to the k-th candidate. If a point p is nearer, then :math:`|p| < |q| + r`. Hence
+a few points that are far away do not matter.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +36,8 @@ BLOCK_QUERIES = 192
 LANE_QUERIES = 48  # for fewer queries, vectors of queries are too short
 MAX_PARTS = 4  # parts of the points that several threads search
 MIN_PART_NANOSECONDS = 5e5  # for less work, searching the points in parts takes longer
-# For less work, starting threads takes longer. Only products divide well among threads.
+# Several threads are used from this time of all work on, or from this time of the products alone.
+# Products divide better among threads, so their limit is lower.
 MIN_THREADED_NANOSECONDS, MIN_THREADED_PRODUCT_NANOSECONDS = 5e5, 3e5
 PAIR_NANOSECONDS, FEATURE_NANOSECONDS = 0.9, 0.022  # per point of a product
 READ_NANOSECONDS = 0.16  # per coordinate of a point, for all queries of a block together
@@ -67,7 +68,7 @@ class _Candidates(NamedTuple):
     Attributes
     ----------
     rough : ndarray of shape (n_queries, m)
-        Squared distances in single precision, less the norms of the queries, in ascending order.
+        Squared distances in single precision minus `norms`, in ascending order.
     points : ndarray of shape (n_queries, m)
         Indices of the points.
     norms : ndarray of shape (n_queries,)
@@ -140,7 +141,7 @@ class ProductIndex:
         is_small = is_small and product_time < MIN_THREADED_PRODUCT_NANOSECONDS
         max_threads = 1 if is_small else None
         n_parts, n_blocks = 1, -(-n_queries // BLOCK_QUERIES)
-        if n_blocks == 1:  # several threads share the points, or the queries if there are few
+        if n_blocks == 1:  # threads share the points, or else the queries
             n_parts = max(1, int(min(time / MIN_PART_NANOSECONDS, MAX_PARTS, len(tiles))))
             if n_parts == 1 and max_threads is None:
                 n_blocks = max(1, min(2, n_queries // LANE_QUERIES))
@@ -176,13 +177,13 @@ class ProductIndex:
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.sqrt(norms)
             error = single_precision_error(self._points.shape[1], lengths, lengths + kth)
-            # Written so that NaN, of queries too large for single precision, may be nearer.
+            # Written so that NaN counts as nearer. Queries too large for float32 yield NaN.
             return ~((rough + norms - error >= kth**2) & (norms < FAR_SQUARED / 4))
 
     def _nearest_in_double(
         self, Q: np.ndarray, k: int, functions: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances and indices of the k nearest points, by double precision."""
+        """Return the distances and indices of the k nearest points, found in double precision."""
         points = self._points.astype(np.float64, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
             found = euclidean_neighbors(Q.astype(np.float64, copy=False), k, points)[1]

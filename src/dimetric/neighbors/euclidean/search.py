@@ -14,8 +14,8 @@ TILE_POINTS = 2**13  # points in one matrix product
 SPARE_CANDIDATES = 6  # candidates of the first attempt in addition to the k neighbours
 CANDIDATE_GROWTH = 4  # factor by which each further attempt increases the candidates
 HOST_BLOCK_QUERIES = 128  # the distances of a block fit into the cache
-# Few points are searched for more queries at once, because calling NumPy takes longer than its work
-# on so few distances.
+# With few points, a block has more queries, because calling NumPy would take longer than computing
+# so few distances.
 MAX_HOST_BLOCK_QUERIES, MIN_HOST_BLOCK_DISTANCES = 512, 2**16
 DEVICE_BLOCK_QUERIES = 4096  # large enough to keep a device busy
 

@@ -38,7 +38,8 @@ class AllPairs:
         Skip the columns before the first row of each block, so that the blocks cover the upper
         triangle.
     half : bool, default=False
-        Multiply V by the weights, and not by their transpose. See :func:`weighted_product`.
+        Multiply V by twice the weights W, instead of by :math:`W + W^T`. See
+        :func:`weighted_product`.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class AllPairs:
         by_row = W @ self._V1[rows.start :]
         if self._half:
             by_row[:, :-1] *= 2
-            by_row[:, :-1] -= W[:, :size] @ V1[:, :-1]  # contains both entries of each pair
+            by_row[:, :-1] -= W[:, :size] @ V1[:, :-1]  # has both entries of each pair
             total[-1, rows.stop :] += V1[:, -1] @ W[:, size:]
         else:
             total[:, rows.stop :] += V1.T @ W[:, size:]

@@ -77,7 +77,7 @@ def softmin(
 
 
 def nearest_dissimilar(Z: np.ndarray, side: Side, left_out: np.ndarray) -> np.ndarray:
-    """Return the smallest squared distance of each point to those of other classes after it.
+    """Return the smallest squared distance of each point to later points of other classes.
 
     It is infinite for points of the last class. The squared distances come from a matrix product.
     See :func:`softmin` for the parameters.

@@ -1,4 +1,4 @@
-"""LDML and LSI: objectives in which the weight of a pair depends on its distance only."""
+"""LDML and LSI: objectives in which the weight of a pair does not depend on other pairs."""
 
 from itertools import pairwise
 from typing import Any
@@ -16,8 +16,8 @@ def ldml(
     r"""Return the loss, Laplacian product and dloss/db for ``learners.ldml.LDMLRule``.
 
     With :math:`t = d^2 - b`, the loss of a pair is :math:`\log(1 + e^{-t})`, plus t if the pair is
-    similar. The sum of these t has a closed form. The sum of the logarithms is that of products of
-    many factors :math:`1 + e^{-t}`, because a product is faster than a logarithm. As
+    similar. The sum of these t has a closed form. Many factors :math:`1 + e^{-t}` are multiplied
+    before one logarithm is taken, because products are faster than logarithms. As
     :math:`t \ge -b`, it is known how many factors can be multiplied without overflow.
     """
     info = np.finfo(Z.dtype)

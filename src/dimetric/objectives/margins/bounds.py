@@ -72,7 +72,8 @@ class MarginBounds:
         is_single = self._precision > eps(X) and runs_kernels(X, single=True)
         self._single = is_single and bool(pulled.all())
         self._objective = objective.with_points(points, single=self._single)
-        # Gradients at the samples are precise enough unless some directions vary much less.
+        # Gradients in the coordinates of X are precise enough, unless X varies much less in some
+        # directions than in others.
         is_precise = compat.is_numpy_array(X) and self._precision == eps(X)
         is_precise = is_precise and np.min(spreads) > MIN_SPREAD * np.max(spreads)
         self._converts = bool(is_precise and pulled.all())

@@ -33,7 +33,7 @@ from dimetric.objectives.side import Side
 
 ROUNDING_FACTOR = 64  # a feature with a spread of fewer units of rounding counts as constant
 KEPT_WIDTH = 0.1  # pairs are kept for hinges with smooth parts up to this width
-MIN_SAMPLES_FOR_FLOAT32 = 1000  # with fewer samples, few of the operations take less time
+MIN_SAMPLES_FOR_FLOAT32 = 1000  # with fewer samples, float32 saves little time
 PRECONDITIONER_RIDGE = 1e-3  # relative to the mean eigenvalue; chosen by experiment
 
 
