@@ -52,8 +52,8 @@ def main() -> None:
         started=started,
     )
     run |= {
-        "kind": ("quick" if args.quick else "full")
-        + (f", only {args.only!r}" if args.only else ""),
+        "kind": "quick" if args.quick else "full",
+        "works": f" of the works with {args.only!r} in their name" if args.only else "",
         "date": datetime.now(UTC).date().isoformat(),
         "minutes": (time.monotonic() - started) / 60,
     }

@@ -105,7 +105,7 @@ def _machine(run: dict[str, Any]) -> str:
         return ", ".join(f"{name} {version}" for name, version in versions.items())
 
     lines = [
-        f"A {run['kind']} run on {run['date']}, {run['minutes']:.1f} minutes.\n",
+        f"A {run['kind']} run{run['works']} on {run['date']}, {run['minutes']:.1f} minutes.\n",
         f"- {run['processor']}, {run['cores']} cores, {run['system']}",
         *([f"- {run['gpu']}"] if run["gpu"] else []),
         f"- {listed(run['versions'])}",

@@ -90,6 +90,7 @@ def test_row_counts_the_works_of_the_full_run():
 
 RUN = {
     "kind": "quick",
+    "works": "",
     "date": "2026-01-01",
     "minutes": 4.0,
     "processor": "Some processor",

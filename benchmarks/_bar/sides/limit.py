@@ -2,8 +2,8 @@
 
 Each function makes the products on arrays of the same sizes as the work, in float64, by blocks of
 rows, and with the BLAS of this Python (on a GPU, in float32 by torch). What else the work does
-(exponentials, selection, sorting, a solver's own steps) is left out, so no implementation by these
-products can be faster.
+(exponentials, selection, sorting, a solver's own steps) is left out. An implementation is faster
+only if it makes fewer products, or makes them in single precision.
 """
 
 import numpy as np

@@ -14,7 +14,7 @@ from dimetric._arrays.threads import run_on_threads
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 MIN_FEW_SAMPLES = 20  # scikit-learn does not warn about the number of classes of fewer samples
-BLOCK_VALUES = 2**18  # values summed at once, which takes about as long as starting a thread
+BLOCK_VALUES = 2**18  # values summed at once, which takes longer than waking a thread
 MIN_THREADED_VALUES = 2**21  # fewer values are summed on one thread
 
 

@@ -28,7 +28,7 @@ from dimetric._arrays.blocks import row_blocks
 S = TypeVar("S")
 T = TypeVar("T")
 
-ROWS_PER_THREAD = 512  # for fewer rows, starting a thread takes longer than the work
+ROWS_PER_THREAD = 512  # for fewer rows, waking a thread takes longer than the work
 MAX_WAIT_SECONDS = 0.05  # interval for checking signals
 TASKS_AHEAD = 16  # results per thread that map_on_threads() computes before it yields the first
 

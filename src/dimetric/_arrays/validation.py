@@ -25,7 +25,7 @@ from dimetric._arrays.threads import run_on_threads
 # Values up to these limits, and at least their reciprocals, are not rescaled. Sums of many squares
 # then neither overflow nor underflow.
 FLOAT32_LIMIT, FLOAT64_LIMIT = 2.0**40, 2.0**200
-BLOCK_VALUES = 2**18  # values squared at once, which takes about as long as starting a thread
+BLOCK_VALUES = 2**18  # values squared at once, which takes longer than waking a thread
 MIN_THREADED_VALUES = 10_000  # BLAS squares fewer values on one thread
 
 

@@ -30,7 +30,7 @@ from dimetric.supervision.labels import Supervision
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of differences, which take 32 MiB in float64
 CACHE_BLOCK_ENTRIES = 2**16  # numbers in a block of centred samples, which fits a core's cache
-MIN_ENTRIES_FOR_THREADS = 2**20  # to map fewer numbers takes no longer than to start threads
+MIN_ENTRIES_FOR_THREADS = 2**20  # to map fewer numbers takes no longer than to wake threads
 MAX_METRIC_FEATURES = 2**14  # the metric of more features takes more than 2 GiB in float64
 
 

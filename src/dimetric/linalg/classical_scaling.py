@@ -27,7 +27,7 @@ from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
 BLOCK_ENTRIES = 2**19  # entries in a block of rows, which fits into a core's cache
 DENSE_SAMPLES = 256  # up to this many samples, decompose the dense matrix
 MIN_SAMPLES_PER_COORDINATE = 16  # for fewer samples per coordinate, decompose the dense matrix
-MAX_SAMPLES_ON_ONE_THREAD = 1024  # for fewer samples, threads take longer to start than to work
+MAX_SAMPLES_ON_ONE_THREAD = 1024  # for fewer samples, waking threads takes longer
 ARNOLDI_VECTORS = 40  # size of ARPACK's basis; chosen by experiment
 MIN_SAMPLES_FOR_START = 2048  # for fewer samples, approximating a start takes longer than it saves
 START_SAMPLES = 128  # samples from which a start is approximated, less than DENSE_SAMPLES

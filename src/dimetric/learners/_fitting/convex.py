@@ -76,7 +76,7 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
         return theta
 
     def _tangent(self, problem: Problem[ConvexT], L: np.ndarray, theta: np.ndarray) -> LinearBound:
-        """Return the tangent of the objective at L^T L and the best theta of this metric."""
+        """Return the tangent of the objective at the metric L^T L and at theta."""
         value, G, _ = metric_gradient(problem.objective, L, theta, ridge=problem.ridge)
         return value - float(np.vdot(L @ G, L)), G
 

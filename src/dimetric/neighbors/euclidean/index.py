@@ -97,7 +97,7 @@ class EuclideanIndex:
             for b in tasks:
                 functions.measure(Q[b], self._points, candidates[b], squares[b])
 
-        # Compiled code needs no memory for the coordinates, but starting threads takes time.
+        # Compiled code needs no memory for the coordinates, but waking threads takes time.
         values = in_numpy.MEASURED_VALUES if functions is in_numpy else COMPILED_VALUES
         blocks = list(row_blocks(n_queries, max(1, values // (m * d))))
         if len(blocks) > 1:
