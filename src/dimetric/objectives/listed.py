@@ -12,6 +12,7 @@ and :math:`\mathcal{L}(w)` is the sparse Laplacian of the graph whose edges are 
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from math import prod
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import array_api_compat as compat
@@ -241,10 +242,9 @@ class Graph:
             product: np.ndarray = (W @ np.ones(n, V.dtype))[:, None] * V
             product -= W @ V
             return product
-        dense = np.bincount(self._entries, np.concatenate([w, w]), n * n).reshape(n, n)
-        product = dense.sum(axis=1, keepdims=True) * V
-        product -= dense @ V
-        return product.astype(V.dtype, copy=False)
+        laplacian = -np.bincount(self._entries, np.concatenate([w, w]), n * n).reshape(n, n)
+        laplacian.ravel()[:: n + 1] -= laplacian.sum(axis=1)
+        return np.asarray(laplacian @ V, dtype=V.dtype)
 
 
 def pairs_differ(X: Array, rows: np.ndarray) -> np.ndarray:
@@ -262,14 +262,21 @@ def pairs_differ(X: Array, rows: np.ndarray) -> np.ndarray:
 def listed_distances(Z: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Return the squared distances between points i and points j, computed from differences.
 
+    The result has the shape of j. The shape of i may be one that broadcasts to it.
+
     Examples
     --------
-    >>> listed_distances(np.array([[0.0], [1.0], [3.0]]), np.array([0, 1]), np.array([2, 2]))
+    >>> Z = np.array([[0.0], [1.0], [3.0]])
+    >>> listed_distances(Z, np.array([0, 1]), np.array([2, 2]))
     array([9., 4.])
+    >>> listed_distances(Z, np.array([[0], [1]]), np.array([[1, 2], [0, 2]]))
+    array([[1., 9.],
+           [1., 4.]])
     """
-    distances = np.empty(len(i), Z.dtype)
-    for b in row_blocks(len(i), CACHED_ENTRIES // max(1, Z.shape[1]) or 1):
-        difference = Z.take(i[b], axis=0)
-        difference -= Z.take(j[b], axis=0)
-        np.einsum("ij,ij->i", difference, difference, out=distances[b])
+    distances = np.empty(j.shape, Z.dtype)
+    entries = max(1, Z.shape[1] * prod(j.shape[1:]))  # for each row of j
+    for b in row_blocks(len(j), CACHED_ENTRIES // entries or 1):
+        difference = Z.take(j[b], axis=0)
+        difference -= Z.take(i[b], axis=0)
+        np.einsum("...f,...f->...", difference, difference, out=distances[b])
     return distances

@@ -72,7 +72,7 @@ class PairList:
             return np.inf
         moved = Z - self.points
         moves = np.sqrt(np.einsum("ij,ij->i", moved, moved))
-        missing = float(np.max(radii + moves - self.bounds, initial=-np.inf))
+        missing = float((radii + moves - self.bounds).max(initial=-np.inf))
         return self.slack + missing + float(moves.max(initial=0.0)) / SAFETY
 
 
@@ -109,7 +109,7 @@ class KeptPairs:
             Number of points.
         """
         radii = np.sqrt(np.maximum(reach, 0.0, dtype=np.float64))
-        mean_radius = float(np.mean(radii))
+        mean_radius = float(radii.sum()) / len(radii)
         needed = np.inf if self._list is None else self._list.needed_slack(Z, radii)
         # Written so that NaN fails the comparison.
         if self._list is not None and needed <= self._list.slack:

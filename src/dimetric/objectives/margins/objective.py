@@ -113,7 +113,7 @@ class MarginRule(Rule):
         """Return the loss, the Laplacian product and dtheta, computed fast with NumPy."""
         n, k = self.n_samples, self.targets.shape[1]
         targets, exists = np.maximum(self.targets[:n], 0), self.targets[:n] >= 0
-        near = listed_distances(Z, np.repeat(np.arange(n), k), targets.ravel()).reshape(n, k)
+        near = listed_distances(Z, np.arange(n)[:, None], targets)
         thresholds = np.where(exists, 1 + near, -1 - self.width).astype(Z.dtype)
         weights, counts = self._fast_weights(side, Z.dtype)
         pushes = Z[:n], thresholds, self.width, weights, counts
