@@ -21,17 +21,17 @@ def dissimilarities(n, kind, rng):
 
 
 KINDS = ["Euclidean", "city block", "random"]
-# Each row has the number of samples, the smallest number for which the iteration starts from
-# approximate eigenvectors, and the largest for which the squares of D are in memory.
+# Each row has the number of samples, the smallest number for which some samples are tried that may
+# span all others, and the largest for which the squares of D are in memory.
 SIZES = [(40, 2048, 1024), (700, 2048, 1024), (700, 2048, 256), (700, 700, 256)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("n", "n_with_start", "n_in_memory"), SIZES)
+@pytest.mark.parametrize(("n", "n_with_span", "n_in_memory"), SIZES)
 def test_coordinates_are_eigenvectors_of_the_gram_matrix(
-    n, n_with_start, n_in_memory, kind, namespace, rng, monkeypatch
+    n, n_with_span, n_in_memory, kind, namespace, rng, monkeypatch
 ):
-    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_START", n_with_start)
+    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_SPAN", n_with_span)
     monkeypatch.setattr(classical_scaling, "MAX_SAMPLES_ON_ONE_THREAD", n_in_memory)
     D = dissimilarities(n, kind, rng)
     found = principal_coordinates(namespace.asarray(D), 3)
@@ -54,7 +54,7 @@ def test_coordinates_are_eigenvectors_of_the_gram_matrix(
 
 
 def test_one_product_is_enough_if_some_samples_span_all_others(rng, monkeypatch):
-    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_START", 700)
+    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_SPAN", 700)
     D, products = dissimilarities(700, "Euclidean", rng), []
     multiply = classical_scaling._Gram.__call__
     monkeypatch.setattr(
@@ -67,10 +67,10 @@ def test_one_product_is_enough_if_some_samples_span_all_others(rng, monkeypatch)
 
 
 @pytest.mark.parametrize("change", [0.5, 40.0])
-def test_a_distance_that_the_start_does_not_see_changes_the_result(change, rng, monkeypatch):
-    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_START", 700)
+def test_a_distance_between_other_samples_changes_the_result(change, rng, monkeypatch):
+    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_SPAN", 700)
     D = dissimilarities(700, "Euclidean", rng)
-    rows = np.linspace(0, 699, classical_scaling.START_SAMPLES).astype(int)
+    rows = np.linspace(0, 699, classical_scaling.SPAN_SAMPLES).astype(int)
     i, j = np.setdiff1d(np.arange(700), rows)[:2]
     D[i, j] = D[j, i] = D[i, j] + change * D.max()
     values = np.linalg.eigvalsh(centred_gram(D))
@@ -79,8 +79,38 @@ def test_a_distance_that_the_start_does_not_see_changes_the_result(change, rng, 
     assert_allclose(found.smallest, values[0], atol=0.02 * np.abs(values).max())
 
 
-def test_identical_samples_have_no_start(monkeypatch):
-    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_START", 700)
+def rod_through_a_grid():
+    """Return samples of a large grid in a plane, and of a few on a long line across the plane."""
+    side = np.arange(46) - 22.5
+    grid = np.stack([*np.meshgrid(side, side), np.zeros((46, 46))]).reshape(3, -1).T
+    return np.vstack([grid, np.outer(np.linspace(-1000, 1000, 10), [0, 0, 1])])
+
+
+def categories(n):
+    """Return samples whose dominant coordinates differ from 0 only outside the tried samples."""
+    rows = np.linspace(0, n - 1, classical_scaling.SPAN_SAMPLES).astype(int)
+    others = np.setdiff1d(np.arange(n), rows)
+    X = np.zeros((n, 20))
+    X[others, 4 + np.arange(len(others)) % 16] = 5.0
+    X[:, :4] = np.random.default_rng(0).normal(size=(n, 4))
+    return X
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_directions_that_few_samples_have_are_found(seed, k):
+    grid = rod_through_a_grid()
+    for X in (grid[np.random.default_rng(seed).permutation(len(grid))], categories(2100 + seed)):
+        X = X - X.mean(axis=0)
+        expected = np.zeros(k)
+        squares = np.linalg.svd(X, compute_uv=False)[:k] ** 2
+        expected[: len(squares)] = squares
+        found = principal_coordinates(cdist(X, X), k)
+        assert_allclose(found.values, expected, rtol=1e-9, atol=1e-9 * expected[0])
+
+
+def test_identical_samples_have_coordinates_of_0(monkeypatch):
+    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_SPAN", 700)
     assert_allclose(principal_coordinates(np.zeros((700, 700)), 2).coordinates, 0, atol=0)
 
 

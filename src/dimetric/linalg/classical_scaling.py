@@ -20,18 +20,20 @@ from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
 from dimetric._warnings import warn
-from dimetric.linalg.krylov import largest_eigenvectors
-from dimetric.linalg.spectral import fixed_signs
-from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
+from dimetric.linalg.krylov import LargestEigenpairs, largest_eigenvectors
+from dimetric.linalg.spectral import fixed_signs, top_eigenvectors
+from dimetric.linalg.symmetric import MAX_VECTORS, PackedSymmetric, SymmetricProduct
 
 BLOCK_ENTRIES = 2**19  # entries in a block of rows, which fits into a core's cache
 DENSE_SAMPLES = 256  # up to this many samples, decompose the dense matrix
 MIN_SAMPLES_PER_COORDINATE = 16  # for fewer samples per coordinate, decompose the dense matrix
 MAX_SAMPLES_ON_ONE_THREAD = 1024  # for fewer samples, waking threads takes longer
 ARNOLDI_VECTORS = 40  # size of ARPACK's basis; chosen by experiment
-MIN_SAMPLES_FOR_START = 2048  # for fewer samples, approximating a start takes longer than it saves
-START_SAMPLES = 128  # samples from which a start is approximated, less than DENSE_SAMPLES
-START_CUTOFF = 1e-10  # relative size of eigenvalues that are left out of the start
+MIN_SAMPLES_FOR_SPAN = 2048  # for fewer samples, testing whether some span all saves no time
+SPAN_SAMPLES = 128  # samples that may span all others
+SPAN_CUTOFF = 1e-10  # relative size of eigenvalues that count as 0
+SPAN_TOLERANCE = 1e-9  # relative size of the part of the Gram matrix that they may leave
+SPAN_PROBES = 2  # random vectors that test this
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -150,8 +152,10 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
     else:
         tol, gram = max(1e-12, eps(D) / 100), _Gram(D)
         with one_blas_thread():  # the products use their own threads, and the other work is small
-            start = _approximate_eigenvectors(D) if n >= MIN_SAMPLES_FOR_START else None
-            values, V, smallest = largest_eigenvectors(gram, n, k, tol=tol, start=start)
+            found = _eigenpairs_in_span(D, gram, k, tol) if n >= MIN_SAMPLES_FOR_SPAN else None
+            if found is None:
+                found = largest_eigenvectors(gram, n, k, tol=tol)
+        values, V, smallest = found
         means, fourth_powers = gram.moments
     # |J A J|^2 = |A|^2 - 2 n |row means|^2 + n^2 mean^2
     norm2 = (fourth_powers - 2 * n * float(means @ means) + n**2 * float(means.mean()) ** 2) / 4
@@ -161,27 +165,51 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
     return PrincipalCoordinates(values, V, means, smallest, max(norm2, 0) ** 0.5, noise)
 
 
-def _approximate_eigenvectors(D: Array) -> np.ndarray:
-    """Return approximate eigenvectors of B as columns, from the coordinates of some samples.
+def _eigenpairs_in_span(D: Array, gram: Product, k: int, tol: float) -> LargestEigenpairs | None:
+    r"""Return the k largest eigenpairs of B if some samples span all others. Otherwise return None.
 
-    The other samples are placed among them by Gower's formula, as landmark MDS does [1]_. The
-    eigenvectors are exact if the distances are Euclidean and these samples span all others.
+    The other samples are placed among some by Gower's formula, as landmark MDS does [1]_. If these
+    span all others, the coordinates Z are exact, and :math:`B = Z Z^T`. Random vectors g test
+    this: if :math:`E = B - Z Z^T` has an eigenvalue e with unit eigenvector v, then
+    :math:`|E g| \ge |e\, v^T g|`, and :math:`v^T g` is a standard normal number. So one product
+    with B is enough.
 
     References
     ----------
     .. [1] V. de Silva, J. B. Tenenbaum, "Sparse multidimensional scaling using landmark points",
        Stanford University, 2004.
     """
-    rows = np.linspace(0, D.shape[0] - 1, START_SAMPLES).astype(np.int64)
+    Z = _coordinates_in_span(D)
+    if Z is None or k > min(Z.shape[1], MAX_VECTORS - SPAN_PROBES - 1):
+        return None
+    values, axes = top_eigenvectors(Z.T @ Z, k)
+    V = Z @ (axes.T / np.sqrt(values))
+    probes = np.random.default_rng(0).standard_normal((len(Z), SPAN_PROBES))
+    images = gram(np.hstack([V, probes]))
+    left = np.linalg.norm(images[:, k:] - Z @ (Z.T @ probes), axis=0)
+    H = V.T @ images[:, :k]
+    values, S = np.linalg.eigh((H + H.T) / 2)
+    residuals = np.linalg.norm(images[:, :k] - V @ H, axis=0)
+    # Written so that NaN fails the comparisons.
+    if not (left.max() <= SPAN_TOLERANCE * values[0] and residuals.max() <= tol * values[-1]):
+        return None
+    return LargestEigenpairs(values[::-1], fixed_signs((V @ S[:, ::-1]).T), 0.0)
+
+
+def _coordinates_in_span(D: Array) -> np.ndarray | None:
+    """Return coordinates of all samples in the span of some, or None if a sample is outside it."""
+    rows = np.linspace(0, D.shape[0] - 1, SPAN_SAMPLES).astype(np.int64)
     squares = np.square(to_host(take_rows(D, rows)), dtype=np.float64)  # one column for each sample
     between = squares[:, rows]
     values, V = np.linalg.eigh(centred_gram(between, power=1))
-    kept = values > START_CUTOFF * np.max(np.abs(values))
+    kept = values > SPAN_CUTOFF * np.max(np.abs(values))
     squares -= np.mean(between, axis=0)[:, None]
-    Z = (V[:, kept] / -np.sqrt(values[kept])).T @ squares
-    Z -= Z.mean(axis=1, keepdims=True)
-    lengths, axes = np.linalg.eigh(Z @ Z.T)
-    return Z.T @ (axes / np.sqrt(np.maximum(lengths, np.finfo(float).tiny)))[:, ::-1]
+    Z = (V[:, kept] / -(2 * np.sqrt(values[kept]))).T @ squares
+    norms = np.einsum("ij,ij->j", Z, Z)
+    heights = np.mean(squares, axis=0) + np.mean(between) / 2 - norms  # above the span, squared
+    if not np.abs(heights).max() <= SPAN_TOLERANCE * norms.max():
+        return None
+    return np.asarray((Z - Z.mean(axis=1, keepdims=True)).T)
 
 
 def centred_gram(D: np.ndarray, *, power: int = 2) -> np.ndarray:

@@ -17,7 +17,6 @@ GROWTH_BETWEEN_CHECKS = 1.15  # of the basis; decomposing the projected matrix t
 SMALLEST_TOLERANCE = 0.01  # relative residual of the smallest eigenvalue, which is only estimated
 EQUAL_TOLERANCE = 1e-6  # relative difference up to which eigenvalues may be equal
 MAX_PASSES = 500  # products with a block of vectors
-RANDOM_VECTORS = 2  # at least, in the first block: they find eigenvectors that the start misses
 
 
 class LargestEigenpairs(NamedTuple):
@@ -45,7 +44,6 @@ def largest_eigenvectors(
     *,
     tol: float = 1e-12,
     noise: float = 0.0,
-    start: np.ndarray | None = None,
 ) -> LargestEigenpairs:
     r"""Return the k largest eigenvalues of a symmetric matrix A and their eigenvectors.
 
@@ -66,9 +64,6 @@ def largest_eigenvectors(
         Tolerance for the residuals, relative to the largest absolute eigenvalue.
     noise : float, default=0.0
         Residuals of at most this norm count as rounding errors of A.
-    start : ndarray of shape (n, q), optional
-        Approximate eigenvectors, with those of the largest eigenvalues first. The iteration starts
-        from them and a few random vectors. By default, it starts from random vectors.
 
     References
     ----------
@@ -82,10 +77,9 @@ def largest_eigenvectors(
     array([99., 98.])
     """
     block = min(max(k + 2, MIN_BLOCK_VECTORS), MAX_BLOCK_VECTORS)
-    start = np.empty((n, 0)) if start is None else start
-    found = _block_lanczos(product, n, k, block, tol, noise, start)
+    found = _block_lanczos(product, n, k, block, tol, noise)
     if block <= k and _may_be_equal(found, block, noise):
-        found = _block_lanczos(product, n, k, k + 2, tol, noise, start)
+        found = _block_lanczos(product, n, k, k + 2, tol, noise)
     return found
 
 
@@ -103,14 +97,13 @@ def _block_lanczos(
     block: int,
     tol: float,
     noise: float,
-    start: np.ndarray,
 ) -> LargestEigenpairs:
     """Return the largest eigenpairs that an iteration with blocks of `block` vectors finds."""
     width = max(
         MIN_BASIS_BLOCKS * block, MIN_VECTORS_PER_EIGENPAIR * k, min(MAX_BASIS_VECTORS, n // 4)
     )
     # The next block must fit beside the basis, even if the basis is full.
-    space = _KrylovSpace(start[:, : block - RANDOM_VECTORS], min(width, n - block), block)
+    space = _KrylovSpace(n, min(width, n - block), block)
     next_check = 0.0
     for _ in range(MAX_PASSES):
         space.extend(product(space.new))
@@ -144,15 +137,13 @@ class _KrylovSpace:
     N R times the last entries of s.
     """
 
-    def __init__(self, start: np.ndarray, width: int, block: int) -> None:
-        n, q = start.shape
+    def __init__(self, n: int, width: int, block: int) -> None:
         self.width, self.size = width, 0
         # Allocated once, because allocating memory takes as long as a product.
         self._basis = np.empty((n, width), order="F")
         self._H = np.zeros((width, width))
         self._first_coupled = 0  # first column of the basis that A maps into the next block
-        random = np.random.default_rng(0).standard_normal((n, block - q))
-        self.new = np.linalg.qr(np.hstack([start, random])).Q
+        self.new = np.linalg.qr(np.random.default_rng(0).standard_normal((n, block))).Q
 
     def extend(self, images: np.ndarray) -> None:
         """Add the next block to the basis, given its images under A."""
