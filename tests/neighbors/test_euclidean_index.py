@@ -67,6 +67,18 @@ def test_neighbors_match_all_distances(data, n_queries, way, rng):
         assert_array_equal(indices, np.argsort(D, axis=1)[:, :k])
 
 
+@pytest.mark.parametrize("scale", [1e15, 1e31, 1e38, 1e100])
+@pytest.mark.parametrize("n", [5, 600])
+def test_far_queries_among_near_ones_find_distinct_points(n, scale, way, rng):
+    X, queries = rng.normal(size=(n, 10)), rng.normal(size=(60, 10))
+    queries[30] *= scale
+    D = np.sort(cdist(queries, X), axis=1)
+    for k in (1, 5):
+        distances, indices = EuclideanIndex(X).nearest(queries, k)
+        assert_allclose(distances, D[:, :k], rtol=1e-12)
+        assert all(len(set(row)) == k for row in indices)
+
+
 def test_each_query_finds_itself(way, rng):
     X = rng.normal(size=(500, 6)) + 1e6
     distances, indices = EuclideanIndex(X).nearest(X, 2)

@@ -42,6 +42,7 @@ MIN_THREADED_NANOSECONDS, MIN_THREADED_PRODUCT_NANOSECONDS = 5e5, 3e5
 PAIR_NANOSECONDS, FEATURE_NANOSECONDS = 0.9, 0.022  # per point of a product
 READ_NANOSECONDS = 0.16  # per coordinate of a point, for all queries of a block together
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances
+MAX_SQUARED_NORM = 1e29  # of a rescaled query, so that its products are far below FAR_SQUARED
 
 
 def nanoseconds_per_distance(n_features: int) -> float:
@@ -158,6 +159,8 @@ class ProductIndex:
             for part, t, b in tasks:
                 block, first = np.ascontiguousarray(Q[b]), t.start * TILE_POINTS
                 A = functions.rescaled(block, self.centre, self.scale, norms[b])
+                if not norms[b].max() < MAX_SQUARED_NORM:  # written so that NaN is too large
+                    A[~(norms[b] < MAX_SQUARED_NORM)] = 0  # nearest() repeats these queries
                 search(A, tiles[t], self.norms[t], rough[part, b], candidates[part, b], first)
                 if n_parts == 1:
                     first_k = np.ascontiguousarray(candidates[0, b, :k])
@@ -178,7 +181,7 @@ class ProductIndex:
             lengths = np.sqrt(norms)
             error = single_precision_error(self._points.shape[1], lengths, lengths + kth)
             # Written so that NaN counts as nearer. Queries too large for float32 yield NaN.
-            return ~((rough + norms - error >= kth**2) & (norms < FAR_SQUARED / 4))
+            return ~((rough + norms - error >= kth**2) & (norms < MAX_SQUARED_NORM))
 
     def _nearest_in_double(
         self, Q: np.ndarray, k: int, functions: Any
