@@ -15,12 +15,11 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 
 from dimetric._arrays import blas_limit
 from dimetric._arrays.blas_limit import limited_threads, one_blas_thread
+from dimetric._arrays.thread_group import Worker, stop_if_interrupted
 from dimetric._arrays.threads import (
     ROWS_PER_THREAD,
-    _Worker,
     map_on_threads,
     run_on_threads,
-    stop_if_interrupted,
     uninterrupted,
 )
 
@@ -259,6 +258,19 @@ def test_idle_threads_keep_no_data():
     assert alive() is None
 
 
+def test_only_some_threads_wait_for_the_next_tasks(monkeypatch):
+    monkeypatch.setattr("dimetric._arrays.thread_group.MAX_IDLE", 1)
+    monkeypatch.setattr(Worker, "idle", [])
+    n_before, together = len(sys._current_frames()), threading.Barrier(3)
+    with threadpool_limits(3, "blas"):
+        run_on_threads(lambda tasks: together.wait(timeout=60), range(3))
+    assert len(Worker.idle) == 1
+    end = time.monotonic() + 10
+    while len(sys._current_frames()) > n_before + 1 and time.monotonic() < end:
+        time.sleep(0.001)  # a thread takes a moment to end
+    assert len(sys._current_frames()) <= n_before + 1
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_threads_work_in_a_forked_process():
@@ -283,8 +295,8 @@ def test_too_many_threads_raise(monkeypatch, n_started):
         n_left -= 1
         return start_new_thread(function, args)
 
-    monkeypatch.setattr("dimetric._arrays.threads.start_new_thread", start)
-    monkeypatch.setattr(_Worker, "idle", [])
+    monkeypatch.setattr("dimetric._arrays.thread_group.start_new_thread", start)
+    monkeypatch.setattr(Worker, "idle", [])
     with threadpool_limits(2, "blas"):
         with pytest.raises(RuntimeError, match="new thread"):
             run_on_threads(begun.append, range(10))

@@ -7,7 +7,8 @@ import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.compiled import import_compiled
-from dimetric._arrays.threads import run_on_threads, stop_if_interrupted
+from dimetric._arrays.thread_group import stop_if_interrupted
+from dimetric._arrays.threads import run_on_threads
 
 TILE_SIZE = 256  # rows and columns of a tile, which fits into a core's cache
 N_PARTIAL_SUMS = 8  # fixed, so that results do not depend on the number of threads

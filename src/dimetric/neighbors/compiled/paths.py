@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from dimetric._arrays.threads import run_on_threads, stop_if_interrupted
+from dimetric._arrays.thread_group import stop_if_interrupted
+from dimetric._arrays.threads import run_on_threads
 
 LANES = 16  # sources searched together
 GROUP_NODES = 400  # maximum number of nodes visited to find the sources of a group

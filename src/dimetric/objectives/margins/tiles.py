@@ -12,7 +12,8 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from dimetric._arrays.threads import run_on_threads, stop_if_interrupted
+from dimetric._arrays.thread_group import stop_if_interrupted
+from dimetric._arrays.threads import run_on_threads
 from dimetric.objectives.side import Side
 
 TILE_ROWS, TILE_COLUMNS = 256, 1024  # chosen so that a tile fits into the cache
