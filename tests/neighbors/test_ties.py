@@ -7,7 +7,8 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from dimetric._arrays.row_order import equal_rows
-from dimetric.neighbors import ties
+from dimetric.neighbors import neighbor_block, ties
+from dimetric.neighbors.euclidean import index
 from dimetric.neighbors.neighbor_block import NeighborBlock
 from dimetric.neighbors.queries import tie_tolerance
 from dimetric.neighbors.ties import Neighborhoods
@@ -256,3 +257,21 @@ def test_compiled_shares_give_the_same_bits(k, rng, monkeypatch):
     compiled = near.sums(values, k)
     monkeypatch.setattr(NeighborBlock, "can_share_compiled", lambda *_: False)
     assert_array_equal(compiled, near.sums(values, k))
+
+
+@pytest.mark.parametrize("n_values", [1, 3])
+@pytest.mark.parametrize("n_queries", [1, 300])
+def test_numba_does_not_change_the_bits_of_sums(n_queries, n_values, rng, monkeypatch):
+    pytest.importorskip("dimetric.neighbors.compiled.query_search", exc_type=ImportError)
+    monkeypatch.setattr(index, "MIN_COMPILED_NANOSECONDS", 0)
+    monkeypatch.setattr(index, "MAX_DIFFERENCES", 0)
+    points, queries = (np.round(rng.normal(size=(m, 4)), 1) for m in (511, n_queries))
+    values = rng.normal(size=(511, n_values))
+
+    def sums():
+        return [Neighborhoods(queries, 9, points).sums(values, 9, w) for w in (None, inverse)]
+
+    compiled = sums()
+    for module in (index, neighbor_block):
+        monkeypatch.setattr(module, "import_compiled", lambda name: None)
+    assert_array_equal(compiled, sums())

@@ -69,7 +69,8 @@ class NeighborBlock:
         distances, points : ndarray of shape (b, n)
         """
         if self.width is not None:
-            return self._listed_rows(n, self.width)
+            D, points = self.distances.reshape(-1, self.width), self.points.reshape(-1, self.width)
+            return D[:, :n], points[:, :n]
         points, values, owners = self.points, self.distances, self.owners
         if equal is not None:
             counts = np.minimum(equal.counts[points], n)
@@ -80,17 +81,6 @@ class NeighborBlock:
         starts = np.searchsorted(owners, np.arange(len(self.queries)))
         order = order[starts[:, None] + np.arange(n)]
         return values[order], points[order]
-
-    def _listed_rows(self, n: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the n nearest points of each query, if all have `width` entries."""
-        D, points = self.distances.reshape(-1, width), self.points.reshape(-1, width)
-        # Only points at equal distance can be in the wrong order.
-        rows = np.unique(np.nonzero(D[:, 1:] == D[:, :-1])[0])
-        if len(rows):
-            order = np.lexsort((points[rows], D[rows]))
-            points = points.copy()
-            points[rows] = np.take_along_axis(points[rows], order, axis=1)
-        return D[:, :n], points[:, :n]
 
     def ranked(self, k: int) -> np.ndarray:
         """Return the k smallest distances of each query, of shape (b, k)."""
@@ -151,17 +141,33 @@ class Shares:
 
     def _sums_without_numba(self, values: Any) -> np.ndarray:
         block, weights = self.block, self.weights
-        if isinstance(values, np.ndarray) and len(weights) * values.shape[1] <= MAX_GATHERED_VALUES:
-            # For few queries, creating a sparse array takes longer than the sums.
-            near = values.take(block.points, axis=0)
-            if block.width is not None:
-                shape = len(block.queries), block.width
-                return np.einsum("ij,ijc->ic", weights.reshape(shape), near.reshape(*shape, -1))
-            near = near * weights[:, None]
-            return np.add.reduceat(near, block.starts[:-1], axis=0)
+        is_small = len(weights) * values.shape[1] <= MAX_GATHERED_VALUES
+        if block.width is not None and isinstance(values, np.ndarray) and is_small:
+            # For few queries, creating a sparse array takes longer than the sums. cumsum() adds
+            # the terms in order, as the compiled code does, so that both give the same bits.
+            terms = weights[:, None] * values.take(block.points, axis=0)
+            return np.cumsum(terms.reshape(len(block.queries), block.width, -1), axis=1)[:, -1]
         shape = len(block.queries), values.shape[0]
         matrix = sparse.csr_array((weights, block.points, block.starts), shape=shape)
         return dense_sums(matrix @ values)
+
+
+def ordered(D: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return points in the order of their index where the sorted distances in D are equal.
+
+    Otherwise, the order would depend on the way to search, and so would the last bits of sums.
+
+    Examples
+    --------
+    >>> ordered(np.array([[0.0, 2.0, 2.0]]), np.array([[5, 9, 4]]))
+    array([[5, 4, 9]])
+    """
+    rows = np.flatnonzero(np.any(D[:, 1:] == D[:, :-1], axis=1))
+    if len(rows):
+        order = np.lexsort((points[rows], D[rows]))
+        points = points.copy()
+        points[rows] = np.take_along_axis(points[rows], order, axis=1)
+    return points
 
 
 def _compiled_for(values: Any) -> Any:

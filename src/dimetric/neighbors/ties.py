@@ -34,7 +34,7 @@ from dimetric._arrays.namespaces import Array, smallest_in_rows
 from dimetric._arrays.row_order import equal_rows
 from dimetric.neighbors.index import NeighborIndex
 from dimetric.neighbors.metric_search import Metric
-from dimetric.neighbors.neighbor_block import NeighborBlock, Shares, dense_sums
+from dimetric.neighbors.neighbor_block import NeighborBlock, Shares, dense_sums, ordered
 from dimetric.neighbors.queries import Queries
 
 MAX_DISTANCES_PER_BLOCK = 2**22  # 32 MiB in float64
@@ -300,6 +300,7 @@ class Neighborhoods:
     ) -> NeighborBlock:
         """Return a block. Each row of D and `points` is sorted, and its first `widths` count."""
         D = D.astype(np.float64, copy=False)
+        points = ordered(D, points)
         if self._has_own_entries:
             D = np.insert(D, 0, 0.0, axis=1)
             points = np.insert(points, 0, queries, axis=1)
