@@ -104,11 +104,11 @@ class KernelFunction:
         """
         if self.name == "precomputed":
             return X
-        K = self._empty(X, Y.shape[0])
+        m = Y.shape[0]
+        K = self._empty(X, m)
         A, B = self._prepared(X, Y)
-        n = X.shape[0]
-        for rows in row_blocks(n, max(1, BLOCK_ENTRIES // Y.shape[0])):
-            K[rows, :] = namespace(X).astype(self._values(A[rows, :], B, n), K.dtype, copy=False)
+        for rows in row_blocks(X.shape[0], max(1, BLOCK_ENTRIES // m)):
+            K[rows, :] = namespace(X).astype(self._values(A[rows, :], B, m), K.dtype, copy=False)
         return checked_values(K)
 
     def gram(self, X: Array) -> Array:
@@ -211,7 +211,8 @@ class KernelFunction:
     def _values(self, A: Array, B: Array, n_samples: int) -> Array:
         """Return the kernel matrix of prepared rows, in float64.
 
-        The rows are some of `n_samples` samples.
+        The rows of B are some of `n_samples` samples. Their number must not depend on the number of
+        rows of A, so that results do not change if samples are mapped in other batches.
         """
         if callable(self.name):
             return _call_user_kernel(self.name, A, B, self.params)
