@@ -264,6 +264,14 @@ def test_inverse_transform_without_a_ridge(namespace):
     assert_allclose(host(small.inverse_transform(Z)), centred, atol=1e-6)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1e-9])
+def test_inverse_of_float32_samples_ignores_a_ridge_below_their_rounding(alpha, rng):
+    X = rng.normal(size=(300, 5)).astype(np.float32)
+    kpca = KPCA(10, kernel=Kernel(gamma=0.1), fit_inverse_transform=True, alpha=alpha).fit(X)
+    error = kpca.inverse_transform(kpca.transform(X)) - X
+    assert np.sqrt(np.mean(error**2)) < 0.15
+
+
 def test_inverse_transform_with_a_ridge_lost_in_rounding(namespace):
     """A ridge far below the values of K is like no ridge: K stays singular for equal samples."""
     X = np.vstack([wine(), wine()[:20]])

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._arrays.namespaces import Array, asarray_like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric._compat import Interval, Progress
 from dimetric._warnings import warn
 from dimetric.blocks.lazy import lazy_on_dask
@@ -236,11 +236,12 @@ class KPCA(KernelMetric):
                 )
             S = S.toarray()
         S = xp.astype(S, xp.float64)
-        rounding = m * np.finfo(np.float64).eps * float(xp.max(xp.abs(K)))
+        rounding = m * eps(self._Z_fit)  # of eigenvalues, relative to the largest entry
+        largest = float(xp.max(xp.abs(K)))
         ridge = asarray_like(self.alpha / weights, K)
         K = K + ridge * xp.eye(m, dtype=K.dtype, device=K.device)
         # Identical samples make K singular, unless the ridge is larger than the rounding errors.
-        if self.alpha / np.max(weights) > rounding:
+        if self.alpha / np.max(weights) > rounding * largest:
             self.dual_coef_ = asarray_like(xp.linalg.solve(K, S), X)
         else:
-            self.dual_coef_ = asarray_like(xp.linalg.pinv(K) @ S, X)
+            self.dual_coef_ = asarray_like(xp.linalg.pinv(K, rtol=rounding) @ S, X)
