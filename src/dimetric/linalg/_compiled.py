@@ -15,7 +15,7 @@ def add_both_products(tile, row, column, V, total):  # type: ignore # pragma: no
     Parameters
     ----------
     tile : ndarray of shape (b, c)
-        A tile of the matrix, with contiguous rows. The diagonal of the matrix is not part of it.
+        A tile of the matrix, C-contiguous. The diagonal of the matrix is not part of it.
     row, column : int
         The first row and the first column of the tile in the matrix.
     V, total : ndarray of shape (p, n)
