@@ -18,7 +18,7 @@ from dimetric.kernels import Kernel, _coordinates, _eigenpairs, _function
 from dimetric.kernels._coordinates import cholesky_coordinates, landmark_coordinates
 from dimetric.kernels._eigenpairs import centred_eigenpairs
 from dimetric.kernels._factor import factor
-from dimetric.linalg import classical_scaling
+from dimetric.linalg import centred_products
 from dimetric.linalg.spectral import fixed_signs
 
 
@@ -74,7 +74,7 @@ def test_iterative_solution_matches_the_decomposition(kernel, k, monkeypatch, na
     expected = KPCA(k, kernel=kernel).fit(X)
     monkeypatch.setattr(_eigenpairs, "DENSE_SAMPLES", 50)
     monkeypatch.setattr(_coordinates, "BLOCK_ENTRIES", 1000)
-    monkeypatch.setattr(classical_scaling, "BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr(centred_products, "BLOCK_ENTRIES", 1000)
     result = KPCA(k, kernel=kernel).fit(namespace.asarray(X))
     assert_allclose(host(result.eigenvalues_), expected.eigenvalues_, rtol=1e-6)
     new = X[:9] * 0.9
@@ -420,7 +420,7 @@ def test_the_kernel_is_not_copied_for_few_components(monkeypatch):
     K = rbf_kernel(X, gamma=0.05)
     K.flags.writeable = False
     monkeypatch.setattr(_coordinates, "factor", None)
-    for module in (_function, _coordinates, classical_scaling):
+    for module in (_function, _coordinates, centred_products):
         monkeypatch.setattr(module, "BLOCK_ENTRIES", 20 * len(X))
     tracemalloc.start()
     KPCA(3, kernel="precomputed").fit(K)

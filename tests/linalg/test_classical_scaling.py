@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 from sklearn.manifold import ClassicalMDS
 
-from dimetric.linalg import classical_scaling
+from dimetric.linalg import centred_products, classical_scaling
 from dimetric.linalg.classical_scaling import additive_constant, centred_gram, principal_coordinates
 
 
@@ -32,7 +32,7 @@ def test_coordinates_are_eigenvectors_of_the_gram_matrix(
     n, n_with_span, n_in_memory, kind, namespace, rng, monkeypatch
 ):
     monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_SPAN", n_with_span)
-    monkeypatch.setattr(classical_scaling, "MAX_SAMPLES_ON_ONE_THREAD", n_in_memory)
+    monkeypatch.setattr(centred_products, "MAX_SAMPLES_ON_ONE_THREAD", n_in_memory)
     D = dissimilarities(n, kind, rng)
     found = principal_coordinates(namespace.asarray(D), 3)
     B = centred_gram(D)
@@ -56,10 +56,9 @@ def test_coordinates_are_eigenvectors_of_the_gram_matrix(
 def test_one_product_is_enough_if_some_samples_span_all_others(rng, monkeypatch):
     monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_SPAN", 700)
     D, products = dissimilarities(700, "Euclidean", rng), []
-    multiply = classical_scaling._Gram.__call__
-    monkeypatch.setattr(
-        classical_scaling._Gram, "__call__", lambda gram, V: products.append(1) or multiply(gram, V)
-    )
+    gram = centred_products.SquaredGram
+    multiply = gram.__call__
+    monkeypatch.setattr(gram, "__call__", lambda B, V: products.append(1) or multiply(B, V))
     expected = ClassicalMDS(3, metric="precomputed").fit(D).embedding_
     found = principal_coordinates(D, 3).coordinates
     assert_allclose(np.abs(found), np.abs(expected), atol=1e-9 * np.abs(expected).max())

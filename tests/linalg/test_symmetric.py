@@ -9,7 +9,7 @@ from dimetric._arrays.compiled import import_compiled
 from dimetric.kernels import Kernel
 from dimetric.kernels._function import KernelFunction
 from dimetric.linalg import symmetric as module
-from dimetric.linalg.classical_scaling import centred_product
+from dimetric.linalg.centred_products import centred_product
 from dimetric.linalg.symmetric import MAX_VECTORS, TILE_SIZE, PackedSymmetric, SymmetricProduct
 
 SIZES = (1, TILE_SIZE - 1, TILE_SIZE, 2 * TILE_SIZE + 3)

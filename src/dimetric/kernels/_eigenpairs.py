@@ -7,12 +7,8 @@ import scipy.linalg
 
 from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.namespaces import Array, largest_eigenpairs, to_host
-from dimetric.linalg.classical_scaling import (
-    DENSE_SAMPLES,
-    MIN_SAMPLES_PER_COORDINATE,
-    Product,
-    centred_product,
-)
+from dimetric.linalg.centred_products import Product, centred_product
+from dimetric.linalg.classical_scaling import DENSE_SAMPLES, MIN_SAMPLES_PER_COORDINATE
 from dimetric.linalg.krylov import LargestEigenpairs, largest_eigenvectors
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.linalg.symmetric import PackedSymmetric

@@ -28,7 +28,7 @@ from dimetric.kernels._eigenpairs import is_iterative
 from dimetric.kernels._function import KernelFunction, check_precomputed, check_symmetric
 from dimetric.kernels._landmarks import first_of_equals, kmeans_landmarks, landmark_rows
 from dimetric.kernels.kernel import Kernel
-from dimetric.linalg.classical_scaling import MAX_SAMPLES_ON_ONE_THREAD
+from dimetric.linalg.centred_products import MAX_SAMPLES_ON_ONE_THREAD
 
 
 @dataclass(frozen=True)

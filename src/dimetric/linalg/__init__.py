@@ -7,6 +7,7 @@
 - ``principal_axes``: principal axes of samples, from moments or by iteration.
 - ``sample_span``: the subspace spanned by the differences between samples.
 - ``symmetric``: packed symmetric matrices and products with them, on the host.
+- ``centred_products``: products of centred symmetric matrices with vectors.
 - ``krylov``: the largest eigenpairs of a matrix given by its products with vectors, on the host.
 - ``smallest_eigenvectors``: eigenvectors of a sparse matrix with constant null vector, on the host.
 - ``classical_scaling``: coordinates from dissimilarities, also for new samples.

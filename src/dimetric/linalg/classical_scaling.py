@@ -9,10 +9,8 @@ References
 .. [1] W. S. Torgerson, "Multidimensional scaling: I. Theory and method", Psychometrika 17, 1952.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-import array_api_compat as compat
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigs
 
@@ -20,22 +18,25 @@ from dimetric._arrays.blas_limit import one_blas_thread
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
 from dimetric._warnings import warn
+from dimetric.linalg.centred_products import (
+    BLOCK_ENTRIES,
+    Product,
+    SquaredGram,
+    gram_product,
+    squared_moments,
+)
 from dimetric.linalg.krylov import LargestEigenpairs, largest_eigenvectors
 from dimetric.linalg.spectral import fixed_signs, top_eigenvectors
-from dimetric.linalg.symmetric import MAX_VECTORS, PackedSymmetric, SymmetricProduct
+from dimetric.linalg.symmetric import MAX_VECTORS
 
-BLOCK_ENTRIES = 2**19  # entries in a block of rows, which fits into a core's cache
 DENSE_SAMPLES = 256  # up to this many samples, decompose the dense matrix
 MIN_SAMPLES_PER_COORDINATE = 16  # for fewer samples per coordinate, decompose the dense matrix
-MAX_SAMPLES_ON_ONE_THREAD = 1024  # for fewer samples, waking threads takes longer
 ARNOLDI_VECTORS = 40  # size of ARPACK's basis; chosen by experiment
 MIN_SAMPLES_FOR_SPAN = 2048  # for fewer samples, testing whether some span all saves no time
 SPAN_SAMPLES = 128  # samples that may span all others
 SPAN_CUTOFF = 1e-10  # relative size of eigenvalues that count as 0
 SPAN_TOLERANCE = 1e-9  # relative size of the part of the Gram matrix that they may leave
 SPAN_PROBES = 2  # random vectors that test this
-
-Product = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -146,11 +147,11 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
     """
     n = D.shape[0]
     if n <= DENSE_SAMPLES or MIN_SAMPLES_PER_COORDINATE * k > n:
-        means, fourth_powers = _squared_moments(D)
+        means, fourth_powers = squared_moments(D)
         values, V = np.linalg.eigh(centred_gram(to_host(D)))
         values, V, smallest = values[::-1][:k], fixed_signs(V.T[::-1][:k]), float(values[0])
     else:
-        tol, gram = max(1e-12, eps(D) / 100), _Gram(D)
+        tol, gram = max(1e-12, eps(D) / 100), SquaredGram(D)
         with one_blas_thread():  # the products use their own threads, and the other work is small
             found = _eigenpairs_in_span(D, gram, k, tol) if n >= MIN_SAMPLES_FOR_SPAN else None
             if found is None:
@@ -245,7 +246,7 @@ def additive_constant(D: np.ndarray) -> float:
         companion = np.block([[zero, 2 * centred_gram(D)], [-eye, -4 * centred_gram(D, power=1)]])
         return max(0.0, float(np.linalg.eigvals(companion).real.max()))
 
-    times_B1, times_B2 = _gram_product(D, power=1), _gram_product(D, power=2)
+    times_B1, times_B2 = gram_product(D, power=1), gram_product(D, power=2)
 
     def product(v: np.ndarray) -> np.ndarray:
         upper, lower = v.reshape(-1)[:n, None], v.reshape(-1)[n:, None]
@@ -257,85 +258,3 @@ def additive_constant(D: np.ndarray) -> float:
         operator, k=1, which="LR", v0=start, ncv=ARNOLDI_VECTORS, return_eigenvectors=False
     )
     return max(0.0, float(largest[0].real))
-
-
-class _Gram:
-    """Products of B with vectors. The first one also finds the moments of the squares of D.
-
-    Attributes
-    ----------
-    moments : tuple of ndarray and float
-        See :func:`_squared_moments`. Set by the first product.
-    """
-
-    moments: tuple[np.ndarray, float]
-
-    def __init__(self, D: Array) -> None:
-        self._times = _product(D, 2)
-        if not isinstance(self._times, SymmetricProduct):
-            self.moments = _squared_moments(D)
-
-    def __call__(self, V: np.ndarray) -> np.ndarray:
-        W = self._product(V - V.mean(axis=0))
-        return -0.5 * (W - W.mean(axis=0))
-
-    def _product(self, V: np.ndarray) -> np.ndarray:
-        """Return the product of the squares of D with V."""
-        if hasattr(self, "moments") or not isinstance(self._times, SymmetricProduct):
-            return self._times(V)
-        with_ones = np.hstack([V, np.ones((len(V), 1))])  # the ones yield row sums
-        W, fourth_powers = self._times.with_squared_norm(with_ones)
-        self.moments = W[:, -1] / len(V), fourth_powers
-        return W[:, :-1]
-
-
-def _gram_product(D: Array, *, power: int) -> Product:
-    r"""Return a function that maps V to :math:`-\frac12 J D^p J V` without forming the matrix."""
-    times = centred_product(D, power=power)
-    return lambda V: -0.5 * times(V)
-
-
-def centred_product(K: Array | PackedSymmetric, *, power: int = 1) -> Product:
-    r"""Return a function that maps V to :math:`J K^p J V`, with :math:`J = I - \frac1n 1 1^T`.
-
-    The power, 1 or 2, is taken entrywise, and must be 1 if K is packed. K is symmetric. For many
-    samples on the host, only the upper triangle of K is read and no other matrix of its size is
-    formed. V and the result are on the host.
-    """
-    product = _product(K, power)
-
-    def centred(V: np.ndarray) -> np.ndarray:
-        W = product(V - V.mean(axis=0))
-        return W - W.mean(axis=0)
-
-    return centred
-
-
-def _product(K: Array | PackedSymmetric, power: int) -> Product:
-    if isinstance(K, PackedSymmetric):
-        return SymmetricProduct(K.n, K.tile)
-    if compat.is_numpy_array(K) and len(K) <= MAX_SAMPLES_ON_ONE_THREAD:
-        powers = np.asarray(K, np.float64)
-        powers = powers * powers if power == 2 else powers
-        return lambda V: powers @ V
-    if compat.is_numpy_array(K):
-        return SymmetricProduct(len(K), lambda a, b: K[a, b], squared=power == 2)
-    xp, rows = namespace(K), max(1, BLOCK_ENTRIES // K.shape[1])
-
-    def product(V: np.ndarray) -> np.ndarray:
-        V_on_device = asarray_like(V, K, dtype=xp.float64)
-        blocks = (xp.astype(K[b, :], xp.float64) ** power for b in row_blocks(K.shape[0], rows))
-        return np.concatenate([to_host(block @ V_on_device) for block in blocks])
-
-    return product
-
-
-def _squared_moments(D: Array) -> tuple[np.ndarray, float]:
-    """Return the mean of the squares of each row, and the sum of all fourth powers."""
-    xp, n = namespace(D), D.shape[0]
-    sums, fourth = np.empty(n), 0.0
-    for b in row_blocks(n, max(1, BLOCK_ENTRIES // D.shape[1])):
-        squares = xp.astype(D[b, :], xp.float64) ** 2
-        sums[b] = to_host(xp.sum(squares, axis=1))
-        fourth += float(xp.sum(squares * squares))
-    return sums / D.shape[1], fourth
