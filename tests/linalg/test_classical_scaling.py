@@ -108,6 +108,15 @@ def test_directions_that_few_samples_have_are_found(seed, k):
         assert_allclose(found.values, expected, rtol=1e-9, atol=1e-9 * expected[0])
 
 
+def test_a_sample_far_away_in_the_span_of_the_others(rng, monkeypatch):
+    monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_SPAN", 700)
+    X = rng.normal(size=(700, 3)) * [1, 1, 1e-4]
+    X[1] = [1e9, 1e9, 1e9]
+    found = principal_coordinates(cdist(X, X), 3)
+    assert_allclose(found.values[0], np.linalg.svd(X - X.mean(axis=0))[1][0] ** 2, rtol=1e-9)
+    assert np.isfinite(found.coordinates).all()
+
+
 def test_identical_samples_have_coordinates_of_0(monkeypatch):
     monkeypatch.setattr(classical_scaling, "MIN_SAMPLES_FOR_SPAN", 700)
     assert_allclose(principal_coordinates(np.zeros((700, 700)), 2).coordinates, 0, atol=0)

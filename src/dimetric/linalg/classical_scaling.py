@@ -181,9 +181,12 @@ def _eigenpairs_in_span(D: Array, gram: Product, k: int, tol: float) -> LargestE
        Stanford University, 2004.
     """
     Z = _coordinates_in_span(D)
+    # The first product with B has a vector of ones, too.
     if Z is None or k > min(Z.shape[1], MAX_VECTORS - SPAN_PROBES - 1):
         return None
     values, axes = top_eigenvectors(Z.T @ Z, k)
+    if not values[-1] > SPAN_CUTOFF * values[0]:  # samples far away may hide the other directions
+        return None
     V = Z @ (axes.T / np.sqrt(values))
     probes = np.random.default_rng(0).standard_normal((len(Z), SPAN_PROBES))
     images = gram(np.hstack([V, probes]))
